@@ -1,0 +1,5 @@
+"""cocopt: constrained online convex optimization."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

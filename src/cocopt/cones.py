@@ -1,0 +1,59 @@
+"""The common conic language of sets and constraints.
+
+Every set and constraint that can, describes itself as ``Cones``; whatever is stacked from such pieces can be
+handed to a conic solver. One description serves the projection, the hinge prox and the search for the least violation,
+because it says how each row is *relaxed*.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import Array
+
+__all__ = ["Cones", "stack"]
+
+
+class Cones(NamedTuple):
+    """The set {x : there is u with b − A [x; u] + E t in cones} for row relaxations t (t = 0: the set itself).
+
+    For a constraint, t_i relaxes row i to g_i(x) ≤ t_i. A set K is never relaxed: its ``E`` has no columns.
+
+    Attributes
+    ----------
+    A : ndarray (m, n + aux)
+        Columns for x, then for the auxiliary variables u.
+    b : ndarray (m,)
+    E : ndarray (m, M)
+        How each of the M rows of a constraint is relaxed.
+    cones : tuple of (kind, size)
+        kind is "zero", "nonneg", "soc" (first entry ≥ norm of the rest), "exp" or "psd" (as Clarabel defines them),
+        or ("power", alpha) with size 3; the sizes of all cones add up to m ("psd": size is the matrix side).
+    aux : int
+        The number of auxiliary variables.
+    """
+
+    A: Array
+    b: Array
+    E: Array
+    cones: tuple[tuple[str | tuple[str, float], int], ...]
+    aux: int = 0
+
+
+def stack(pieces: list[Cones], dim: int) -> Cones:
+    """All pieces at once: auxiliary variables and relaxations side by side."""
+    aux = sum(p.aux for p in pieces)
+    rows = sum(p.A.shape[0] for p in pieces)
+    relaxations = sum(p.E.shape[1] for p in pieces)
+    A = np.zeros((rows, dim + aux))
+    E = np.zeros((rows, relaxations))
+    at, u, t = 0, dim, 0
+    for p in pieces:
+        m = p.A.shape[0]
+        A[at : at + m, :dim] = p.A[:, :dim]
+        A[at : at + m, u : u + p.aux] = p.A[:, dim:]
+        E[at : at + m, t : t + p.E.shape[1]] = p.E
+        at, u, t = at + m, u + p.aux, t + p.E.shape[1]
+    return Cones(A, np.concatenate([p.b for p in pieces]), E, tuple(c for p in pieces for c in p.cones), aux)

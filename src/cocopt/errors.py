@@ -1,0 +1,97 @@
+"""Everything that cocopt raises on purpose.
+
+All errors derive from [`CocoptError`][], so one ``except`` catches them; those caused by a bad argument
+are also `ValueError`, those caused by a numerical failure also `RuntimeError`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "CocoptError",
+    "CutLimit",
+    "EmptySet",
+    "InfeasibleRound",
+    "InvalidInput",
+    "SolverFailure",
+]
+
+
+class CocoptError(Exception):
+    """Base class of every error that cocopt raises on purpose."""
+
+
+class InvalidInput(CocoptError, ValueError):
+    """An argument has the wrong type, shape or content; the message names it, what came and what was expected.
+
+    >>> from cocopt import Box
+    >>> Box(0.0, [1.0, float("nan")])
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.InvalidInput: upper: expected finite numbers or infinities, got nan at index (1,)
+    """
+
+
+class EmptySet(InvalidInput):
+    """A set was described that contains no point.
+
+    >>> from cocopt import Box
+    >>> Box(1.0, 0.0, dim=2)
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.EmptySet: Box: lower exceeds upper at index (0,): 1.0 > 0.0
+    """
+
+
+class SolverFailure(CocoptError, RuntimeError):
+    """No rung of the ladder produced a point that passed the check of its own optimality conditions."""
+
+
+class CutLimit(SolverFailure):
+    """The cutting-plane method reached its bound on the number of cuts; ``cuts`` and ``violation`` say how far it came."""
+
+    def __init__(self, message: str, *, cuts: int, violation: float) -> None:
+        super().__init__(message)
+        self.cuts = cuts
+        self.violation = violation
+
+
+class InfeasibleRound(CocoptError):
+    """K and the constraint have no point in common.
+
+    Attributes
+    ----------
+    trials : tuple of int
+        Which trials of the (flattened) batch are infeasible; ``(0,)`` for a single point.
+    least_violation : ndarray
+        For each of these trials the smallest value of max_i g_i over K.
+
+    >>> import cocopt
+    >>> from cocopt import Box, constraints
+    >>> try:
+    ...     cocopt.project(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], -1.0), [0.5, 0.5])
+    ... except cocopt.errors.InfeasibleRound as error:
+    ...     print(error.trials, error.least_violation)
+    (0,) [1.]
+    """
+
+    def __init__(self, trials: Sequence[int], least_violation: NDArray[np.float64]) -> None:
+        self.trials = tuple(int(t) for t in trials)
+        self.least_violation = least_violation
+        where = "" if self.trials == (0,) else f" in trials {_some(self.trials)}"
+        super().__init__(
+            f"K and the constraint have no point in common{where}: "
+            f"the least possible violation is {float(least_violation.max()):.6g}"
+        )
+
+
+def _some(trials: tuple[int, ...], limit: int = 8) -> str:
+    shown = ", ".join(str(t) for t in trials[:limit])
+    return shown if len(trials) <= limit else f"{shown}, … ({len(trials)} in all)"

@@ -1,0 +1,99 @@
+"""What every set K offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import Array, ArrayLike, as_points, require_finite
+from cocopt.cones import Cones
+
+__all__ = ["ConvexSet", "Polyhedral"]
+
+
+class Polyhedral(NamedTuple):
+    """{x : lower ≤ x ≤ upper, A x ≤ b, the first ``equalities`` rows with equality}; A may have no rows."""
+
+    lower: Array
+    upper: Array
+    A: Array
+    b: Array
+    equalities: int = 0
+
+
+class ConvexSet(ABC):
+    """A non-empty closed convex set K in R^n.
+
+    A new set needs `dim`, `_project` and `_violation`; `diameter`, `cones` and `polyhedral` open faster rungs
+    and more algorithms. Sets are immutable. Points are (..., n): leading axes are trials.
+    """
+
+    #: the dimension n
+    dim: int
+
+    def project(self, point: ArrayLike) -> Array:
+        """P_K(point) = argmin over x in K of ‖x − point‖, for each point of shape (..., n)."""
+        return self._project(require_finite("point", as_points("point", point, self.dim)))
+
+    def violation(self, point: ArrayLike) -> Array:
+        """How far the worst of the inequalities that define K is violated, as a length; 0 inside. Shape (...)."""
+        return self._violation(require_finite("point", as_points("point", point, self.dim)))
+
+    def contains(self, point: ArrayLike, tol: float = 1e-9) -> np.bool_ | np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether the violation is at most ``tol`` times the larger of ‖point‖_∞ and the set's own scale."""
+        points = require_finite("point", as_points("point", point, self.dim))
+        scale = np.maximum(np.abs(points).max(axis=-1), self.scale)
+        inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = self._violation(points) <= tol * scale
+        return inside
+
+    @abstractmethod
+    def _project(self, point: Array) -> Array:
+        """The projection, on checked input; returns points of K bit for bit."""
+
+    @abstractmethod
+    def _violation(self, point: Array) -> Array:
+        """The violation, on checked input."""
+
+    @property
+    def diameter(self) -> float:
+        """max ‖x − y‖ over x, y in K, or an upper bound of it where the class says so; ``inf`` if unbounded or unknown."""
+        return float("inf")
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the diameter is known to be finite."""
+        return bool(np.isfinite(self.diameter))
+
+    @property
+    def scale(self) -> float:
+        """A typical length of the set's own data, the unit of relative tolerances."""
+        return 1.0
+
+    def cones(self) -> Cones | None:
+        """K in conic form, or None if K is known by its projection alone."""
+        return None
+
+    def polyhedral(self) -> Polyhedral | None:
+        """K as bounds and rows, or None if it is not a polyhedron (or has too many facets to list)."""
+        return None
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments, so that ``type(K)(**K.parameters())`` is K again."""
+        raise TypeError(f"{type(self).__name__} does not say its parameters")
+
+    def __repr__(self) -> str:
+        try:
+            inner = ", ".join(f"{k}={_short(v)}" for k, v in self.parameters().items())
+        except TypeError:
+            inner = f"dim={self.dim}"
+        return f"{type(self).__name__}({inner})"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 1:
+        if (value == value.flat[0]).all():
+            return f"{value.flat[0]:g} (shape {value.shape})"
+        return f"array of shape {value.shape}"
+    return f"{float(value):g}" if isinstance(value, float | np.ndarray) else repr(value)

@@ -1,0 +1,91 @@
+"""Boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocopt._arrays import Array, ArrayLike, as_floats, frozen, positive_int, require_finite
+from cocopt.cones import Cones
+from cocopt.errors import EmptySet, InvalidInput
+from cocopt.sets.base import ConvexSet, Polyhedral
+
+__all__ = ["Box"]
+
+
+class Box(ConvexSet):
+    """The box {x : lower ≤ x ≤ upper}, bounds infinite where wanted.
+
+    P_K(x) = min(max(x, lower), upper), coordinate by coordinate. The diameter ‖upper − lower‖ is exact.
+
+    Parameters
+    ----------
+    lower, upper : float or array (n,)
+        Bounds; a number stands for the same bound in each coordinate.
+    dim : int, optional
+        The dimension, needed when both bounds are numbers.
+
+    Examples
+    --------
+    >>> from cocopt import Box
+    >>> K = Box(0.0, 1.0, dim=3)
+    >>> K.project([-0.5, 0.25, 7.0])
+    array([0.  , 0.25, 1.  ])
+    >>> K.contains([0.0, 0.5, 1.0])
+    np.True_
+    >>> Box(0.0, [3.0, 4.0]).diameter
+    5.0
+    """
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, dim: int | None = None) -> None:
+        low = require_finite("lower", as_floats("lower", lower), infinities=True)
+        high = require_finite("upper", as_floats("upper", upper), infinities=True)
+        if dim is None:
+            dim = max(low.size, high.size)
+            if low.ndim == 0 and high.ndim == 0:
+                raise InvalidInput("dim: expected the dimension, since both bounds are numbers, got None")
+        dim = positive_int("dim", dim)
+        for name, bound in (("lower", low), ("upper", high)):
+            if bound.shape not in ((), (dim,)):
+                raise InvalidInput(f"{name}: expected a number or shape ({dim},), got shape {bound.shape}")
+        self.dim = dim
+        self.lower = frozen(np.broadcast_to(low, (dim,)))
+        self.upper = frozen(np.broadcast_to(high, (dim,)))
+        crossed = np.flatnonzero(self.lower > self.upper)
+        if crossed.size:
+            i = int(crossed[0])
+            raise EmptySet(f"Box: lower exceeds upper at index ({i},): {self.lower[i]} > {self.upper[i]}")
+        for name, bound, bad in (("lower", self.lower, np.inf), ("upper", self.upper, -np.inf)):
+            if (bound == bad).any():
+                raise EmptySet(f"Box: {name} is {bad} at index ({int(np.argmax(bound == bad))},)")
+
+    def _project(self, point: Array) -> Array:
+        return np.minimum(np.maximum(point, self.lower), self.upper)
+
+    def _violation(self, point: Array) -> Array:
+        excess = np.maximum(self.lower - point, point - self.upper)
+        return np.maximum(excess.max(axis=-1), 0.0)
+
+    @property
+    def diameter(self) -> float:
+        return float(np.linalg.norm(self.upper - self.lower))
+
+    @property
+    def scale(self) -> float:
+        bounds = np.abs(np.concatenate([self.lower, self.upper]))
+        bounds = bounds[(bounds > 0) & (bounds < 1e20)]  # beyond 1e20 a bound stands for "none"
+        return float(bounds.max()) if bounds.size else 1.0
+
+    def cones(self) -> Cones:
+        eye = np.eye(self.dim)
+        low, high = np.isfinite(self.lower), np.isfinite(self.upper)
+        A = np.concatenate([eye[high], -eye[low]])
+        b = np.concatenate([self.upper[high], -self.lower[low]])
+        return Cones(A, b, np.zeros((b.size, 0)), (("nonneg", b.size),) if b.size else ())
+
+    def polyhedral(self) -> Polyhedral:
+        return Polyhedral(self.lower, self.upper, np.zeros((0, self.dim)), np.zeros(0))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"lower": self.lower, "upper": self.upper, "dim": self.dim}
