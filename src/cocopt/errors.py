@@ -21,6 +21,7 @@ __all__ = [
     "InfeasibleRound",
     "InvalidInput",
     "SolverFailure",
+    "StateError",
 ]
 
 
@@ -61,6 +62,20 @@ class CutLimit(SolverFailure):
         super().__init__(message)
         self.cuts = cuts
         self.violation = violation
+
+
+class StateError(CocoptError, ValueError):
+    """A state file cannot be used: it is foreign, truncated, changed, too new, or lacks what only the user can supply.
+
+    >>> import cocopt, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "notes.txt")
+    ...     _ = path.write_text("buy milk")
+    ...     cocopt.load(path)
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.StateError: .../notes.txt: expected a cocopt state file, got something else (8 bytes)
+    """
 
 
 class InfeasibleRound(CocoptError):

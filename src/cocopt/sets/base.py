@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, as_points, require_finite
+from cocopt._arrays import Array, ArrayLike, as_floats, as_points, frozen, positive_int, require_finite
 from cocopt.cones import Cones
+from cocopt.errors import InvalidInput
 
 __all__ = ["ConvexSet", "Polyhedral"]
 
@@ -58,7 +59,7 @@ class ConvexSet(ABC):
 
     @property
     def diameter(self) -> float:
-        """max ‖x − y‖ over x, y in K, or an upper bound of it where the class says so; ``inf`` if unbounded or unknown."""
+        """max ‖x − y‖ over x, y in K, or an upper bound where the class says so; ``inf`` if unbounded or unknown."""
         return float("inf")
 
     @property
@@ -89,6 +90,29 @@ class ConvexSet(ABC):
         except TypeError:
             inner = f"dim={self.dim}"
         return f"{type(self).__name__}({inner})"
+
+
+def as_center(center: ArrayLike, dim: int | None) -> Array:
+    """The centre as a frozen array (n,), from such an array or from a number and the dimension."""
+    middle = require_finite("center", as_floats("center", center))
+    if dim is None:
+        if middle.ndim == 0:
+            raise InvalidInput("dim: expected the dimension, since the centre is a number, got None")
+        dim = middle.shape[-1]
+    dim = positive_int("dim", dim)
+    if middle.shape not in ((), (dim,)):
+        raise InvalidInput(f"center: expected a number or shape ({dim},), got shape {middle.shape}")
+    return frozen(np.broadcast_to(middle, (dim,)))
+
+
+def largest(*data: ArrayLike) -> float:
+    """The largest magnitude among the data of a set: its scale; 1 if all are zero."""
+    return max(float(np.abs(d).max()) for d in data) or 1.0
+
+
+def rounding(dim: int, size: float) -> float:
+    """What rounding alone may add to a violation, for data of this size; less does not count as outside."""
+    return float(4 * np.finfo(np.float64).eps * np.sqrt(dim) * size)
 
 
 def _short(value: Any) -> str:

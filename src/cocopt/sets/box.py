@@ -65,7 +65,8 @@ class Box(ConvexSet):
 
     def _violation(self, point: Array) -> Array:
         excess = np.maximum(self.lower - point, point - self.upper)
-        return np.maximum(excess.max(axis=-1), 0.0)
+        worst: Array = np.maximum(excess.max(axis=-1), 0.0)
+        return worst
 
     @property
     def diameter(self) -> float:

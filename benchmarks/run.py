@@ -1,0 +1,162 @@
+"""Speed of the projections beside what one would write instead. All ratios of a table come from one run.
+
+python benchmarks/run.py [--json FILE] [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kernels import Batch, batch, by_clarabel, by_cocopt, by_cvxpy, by_daqp, race
+
+import cocopt
+from cocopt import constraints
+
+TRIALS, DIM = 1000, 10
+MANY_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 50, 64, 80, 100)
+SIZES = tuple(int(n) for n in np.logspace(5, 6, 6))
+CVXPY_TRIALS = 40
+IMPORT = "import time; t = time.perf_counter(); import cocopt; print(time.perf_counter() - t)"
+
+Row = dict[str, Any]
+
+
+def machine() -> dict[str, Any]:
+    info = Path("/proc/cpuinfo")
+    models = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+    packages = ("cocopt", "numpy", "numba", "daqp", "clarabel", "cvxpy", "osqp")
+    return {
+        "cpu": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        **{name: version(name) for name in packages},
+    }
+
+
+def against_daqp(repeat: int) -> list[Row]:
+    """The kernels with one row; DAQP knows no ball, so there its call on the box serves as the unit."""
+    box, ball, simplex = (batch(kind, TRIALS, DIM, 1) for kind in ("box", "ball", "simplex"))
+    table = []
+    for name, problem, rival, target in [
+        ("box ∩ halfspace", box, box, 40),
+        ("ball ∩ halfspace", ball, box, 50),
+        ("simplex ∩ halfspace", simplex, simplex, 10),
+        ("box ∩ 4 rows", *[batch("box", TRIALS, DIM, 4)] * 2, 4),
+    ]:
+        best = race({"cocopt": by_cocopt(problem)}, repeat) if problem is not rival else {}
+        best = race({"cocopt": by_cocopt(rival), "daqp": by_daqp(rival)}, repeat) | best
+        table.append(row(name, "daqp.solve", target, best["cocopt"] / TRIALS, best["daqp"] / TRIALS))
+    return table
+
+
+def against_cvxpy(repeat: int) -> list[Row]:
+    """Box ∩ 4 rows against the fastest of CVXPY's solvers for it, on fewer problems since each takes milliseconds."""
+    problem = batch("box", TRIALS, DIM, 4)
+    few = Batch(problem.K, *(array[:CVXPY_TRIALS] for array in problem[1:]))
+    ours = race({"cocopt": by_cocopt(problem)}, repeat)["cocopt"] / TRIALS
+    theirs = {solver: race({solver: by_cvxpy(few, solver)}, 2)[solver] for solver in ("CLARABEL", "OSQP", "DAQP")}
+    solver = min(theirs, key=lambda name: theirs[name])
+    return [row("box ∩ 4 rows", f"DPP CVXPY ({solver})", 400, ours, theirs[solver] / CVXPY_TRIALS)]
+
+
+def sweep(repeat: int) -> list[Row]:
+    """M from 1 to 100: the hand-over from the kernel to DAQP."""
+    table = []
+    for kind in ("box", "simplex"):
+        for rows in MANY_ROWS:
+            problem = batch(kind, TRIALS, DIM, rows)
+            best = race({"cocopt": by_cocopt(problem), "daqp": by_daqp(problem)}, repeat)
+            rung = cocopt.explain(problem.K, constraints.Affine(problem.A, problem.b)).partition(":")[0]
+            name = f"{kind} ∩ {rows} rows"
+            table.append(row(name, "daqp.solve", 1, best["cocopt"] / TRIALS, best["daqp"] / TRIALS) | {"rung": rung})
+    return table
+
+
+def growth(repeat: int, largest: bool) -> list[Row]:
+    """Cost against n with one row: the fitted exponent, and the time at n = 10^6 beside Clarabel's."""
+    table = []
+    for kind in ("box", "ball", "simplex"):
+        problems = [batch(kind, 1, n, 1) for n in SIZES]
+        times = [race({"cocopt": by_cocopt(problem)}, repeat)["cocopt"] for problem in problems]
+        exponent = float(np.polyfit(np.log(SIZES), np.log(times), 1)[0])
+        table.append(
+            {"name": f"{kind} ∩ halfspace, exponent of n", "target": 1.1, "reached": exponent, "at_most": True}
+        )
+        if largest:
+            best = race({"cocopt": by_cocopt(problems[-1]), "clarabel": by_clarabel(problems[-1])}, 1)
+            table.append(
+                row(f"{kind} ∩ halfspace, n = 10^6", "Clarabel", 30, min(times[-1], best["cocopt"]), best["clarabel"])
+            )
+    return table
+
+
+def import_time() -> list[Row]:
+    command = [sys.executable, "-c", IMPORT]
+    times = [float(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(5)]
+    return [{"name": "import cocopt, seconds", "target": 0.3, "reached": min(times), "at_most": True}]
+
+
+def row(name: str, rival: str, target: float, ours: float, theirs: float) -> Row:
+    return {
+        "name": name,
+        "rival": rival,
+        "target": target,
+        "reached": theirs / ours,
+        "at_most": False,
+        "microseconds": ours * 1e6,
+        "rival_microseconds": theirs * 1e6,
+    }
+
+
+def show(table: list[Row]) -> None:
+    """A Markdown table."""
+    lines = [["what", "beside", "µs", "its µs", "target", "reached", "", "rung"]]
+    for r in table:
+        met = r["reached"] <= r["target"] if r["at_most"] else r["reached"] >= r["target"]
+        times = [f"{r[key]:.4g}" if key in r else "" for key in ("microseconds", "rival_microseconds")]
+        sign, unit = ("≤", "") if r["at_most"] else ("≥", "×")
+        figures = [f"{sign} {r['target']:g}{unit}", f"{r['reached']:.3g}{unit}", "met" if met else "**missed**"]
+        lines.append([r["name"], r.get("rival", ""), *times, *figures, r.get("rung", "")])
+    lines.insert(1, ["---"] * len(lines[0]))
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+    print(flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures there")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer repeats, and no Clarabel at n = 10^6 (a minute or two)"
+    )
+    options = parser.parse_args()
+    repeat = 3 if options.quick else 15
+    described = machine()
+    print(", ".join(f"{key} {value}" for key, value in described.items()), "\n")
+    figures = []
+    for title, measure in [
+        (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
+        ("From 1 row to 100", lambda: sweep(max(2, repeat // 4))),
+        ("Large n", lambda: growth(max(3, repeat // 3), largest=not options.quick)),
+        ("Start", import_time),
+    ]:
+        print(f"**{title}**\n")
+        table = measure()
+        show(table)
+        figures += table
+    if options.json:
+        options.json.write_text(json.dumps({"machine": described, "figures": figures}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

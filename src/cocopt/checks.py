@@ -1,0 +1,180 @@
+"""Contract checks that a set of one's own can be put through, as the built-in ones are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.cones import Cones
+from cocopt.sets import ConvexSet, Polyhedral
+
+__all__ = ["check_set"]
+
+_TOL = 1e-9  # relative to the size of the points and the set
+
+
+def check_set(K: ConvexSet, *, seed: int = 0, trials: int = 50) -> None:
+    """Checks on random points that K keeps the contract of [`ConvexSet`][cocopt.ConvexSet].
+
+    The projection has the right shapes with leading axes, lies in K, is idempotent, firmly non-expansive, satisfies the
+    variational inequality ⟨y − Py, z − Py⟩ ≤ 0 for z in K, and leaves its input and points of K alone; ``contains``,
+    ``violation``, ``diameter``, ``polyhedral()``, ``cones()`` (those without auxiliary variables) and ``parameters()``
+    agree with it.
+
+    Parameters
+    ----------
+    K : ConvexSet
+    seed : int, default 0
+    trials : int, default 50
+        The number of random points.
+
+    Raises
+    ------
+    AssertionError
+        Naming the property that failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt import Box
+    >>> from cocopt.checks import check_set
+    >>> check_set(Box(0.0, 1.0, dim=3))
+    >>> class Shrunk(Box):
+    ...     def _project(self, point):
+    ...         return np.clip(0.9 * point, self.lower, self.upper)
+    >>> check_set(Shrunk(0.0, 1.0, dim=3))
+    Traceback (most recent call last):
+    ...
+    AssertionError: Shrunk(lower=0 (shape (3,)), upper=1 (shape (3,)), dim=3): the projection is not idempotent
+    """
+    points = _random_points(K, np.random.default_rng(seed), trials)
+    given = points.copy()
+    nearest = K.project(points)
+    _require(
+        K, nearest.shape == points.shape and nearest.dtype == np.float64, "the projection has a wrong shape or dtype"
+    )
+    _require(K, np.array_equal(points, given), "the projection changes its input")
+    _require(K, bool(np.isfinite(nearest).all()), "the projection is not finite")
+    size = np.maximum(np.abs(points).max(axis=-1), K.scale)
+    _check_batches(K, points, nearest, size)
+    _check_projection(K, points, nearest, size)
+    _check_membership(K, points, nearest, size)
+    _check_descriptions(K, points, nearest, size)
+
+
+def _check_batches(K: ConvexSet, points: Array, nearest: Array, size: Array) -> None:
+    violation = K.violation(points)
+    _require(K, violation.shape == points.shape[:-1], "the violation has a wrong shape")
+    singles = np.stack([K.project(point) for point in points])
+    _require(K, _near(singles, nearest, size), "projecting a batch differs from projecting its points one by one")
+    deeper = K.project(points[:, None, :])
+    _require(K, deeper.shape == (len(points), 1, K.dim), "the projection has a wrong shape with two leading axes")
+    _require(K, _near(deeper[:, 0], nearest, size), "the projection with two leading axes differs")
+    measured = np.array([K.violation(point) for point in points])
+    _require(K, _near(measured, violation, size), "the violation of a batch differs from that of its points")
+
+
+def _check_projection(K: ConvexSet, points: Array, nearest: Array, size: Array) -> None:
+    _require(K, bool(K.contains(nearest, tol=_TOL).all()), "the projection does not lie in K")
+    _require(K, _near(K.project(nearest), nearest, size), "the projection is not idempotent")
+    # every point with every other: axes (first, second, n)
+    shift = points[:, None] - points
+    moved = nearest[:, None] - nearest
+    tolerance = _TOL * np.maximum(size[:, None], size) * np.maximum(np.linalg.norm(shift, axis=-1), size)
+    firm = (moved * (shift - moved)).sum(axis=-1) >= -tolerance
+    _require(K, bool(firm.all()), "the projection is not firmly non-expansive")
+    normal = (points - nearest)[:, None]
+    tolerance = _TOL * np.maximum(size[:, None], size) * np.maximum(np.linalg.norm(normal, axis=-1), size)
+    obtuse = (normal * (nearest - nearest[:, None])).sum(axis=-1) <= tolerance
+    _require(K, bool(obtuse.all()), "the variational inequality fails: another point of K is nearer")
+
+
+def _check_membership(K: ConvexSet, points: Array, nearest: Array, size: Array) -> None:
+    between = (nearest + np.roll(nearest, 1, axis=0)) / 2
+    _require(K, bool(K.contains(between, tol=_TOL).all()), "K is not convex: it lacks the middle of two of its points")
+    for some in (nearest, between):
+        inside = some[K.violation(some) == 0]
+        if len(inside):
+            _require(K, np.array_equal(K.project(inside), inside), "a point of K is not returned unchanged")
+    violation = K.violation(points)
+    _require(K, bool((violation >= 0).all()), "the violation is negative")
+    _require(K, np.array_equal(K.contains(points, tol=0.0), violation <= 0), "contains and violation disagree")
+    far = np.linalg.norm(points - nearest, axis=-1) > 1e-6 * size
+    _require(K, bool((violation[far] > 0).all()), "a point that the projection moves counts as inside")
+    apart = np.linalg.norm(nearest[:, None] - nearest, axis=-1).max()
+    _require(
+        K, bool(apart <= K.diameter + _TOL * size.max()), f"two of its points are {apart:g} apart, beyond the diameter"
+    )
+
+
+def _check_descriptions(K: ConvexSet, points: Array, nearest: Array, size: Array) -> None:
+    outside = K.violation(points) > 1e-6 * size
+    polyhedral, cones = K.polyhedral(), K.cones()
+    if polyhedral is not None:
+        agree = _agree(_polyhedral_slack(polyhedral, points[outside]), _polyhedral_slack(polyhedral, nearest), size)
+        _require(K, agree, "polyhedral() describes another set")
+    if cones is not None:
+        rows = sum(count for _, count in cones.cones)
+        fits = cones.A.shape == (rows, K.dim + cones.aux) and cones.b.shape == (rows,) and cones.E.shape == (rows, 0)
+        _require(K, fits, "cones() has arrays of wrong shapes")
+        if cones.aux == 0 and all(kind in ("zero", "nonneg", "soc") for kind, _ in cones.cones):
+            unit = size * np.maximum(np.abs(cones.A).max(initial=0.0), 1.0)
+            agree = _agree(_cone_slack(cones, points[outside]), _cone_slack(cones, nearest), unit)
+            _require(K, agree, "cones() describes another set")
+    try:
+        parameters = K.parameters()
+    except TypeError:  # K does not say them
+        return
+    twin = type(K)(**parameters)
+    _require(K, np.array_equal(twin.project(points), nearest), "parameters() make another set")
+
+
+def _agree(slack_outside: Array, slack_inside: Array, unit: Array) -> bool:
+    return bool((slack_outside < 0).all() and (slack_inside >= -_TOL * unit).all())
+
+
+def _polyhedral_slack(polyhedral: Polyhedral, points: Array) -> Array:
+    """The least slack of all bounds and rows, negative outside."""
+    slack = polyhedral.b - points @ polyhedral.A.T
+    slack[:, : polyhedral.equalities] = -np.abs(slack[:, : polyhedral.equalities])
+    least: Array = np.concatenate([slack, points - polyhedral.lower, polyhedral.upper - points], axis=-1).min(axis=-1)
+    return least
+
+
+def _cone_slack(cones: Cones, points: Array) -> Array:
+    """The least slack of all cones, negative outside."""
+    rows = cones.b - points @ cones.A.T
+    least = np.full(len(points), np.inf)
+    at = 0
+    for kind, count in cones.cones:
+        part = rows[:, at : at + count]
+        if kind == "zero":
+            slack = -np.abs(part).max(axis=-1)
+        elif kind == "nonneg":
+            slack = part.min(axis=-1)
+        else:
+            slack = part[:, 0] - np.linalg.norm(part[:, 1:], axis=-1)
+        least = np.minimum(least, slack)
+        at += count
+    return least
+
+
+def _random_points(K: ConvexSet, rng: np.random.Generator, trials: int) -> Array:
+    """Points about K, some near, some far, in units of its scale and (every other one) of its diameter."""
+    units = np.full(trials, K.scale)
+    if 0 < K.diameter < np.inf:
+        units[::2] = K.diameter
+    lengths = units * 10 ** rng.uniform(-2, 2, trials)
+    directions = rng.normal(size=(trials, K.dim)) / np.sqrt(K.dim)
+    points: Array = K.project(np.zeros(K.dim)) + lengths[:, None] * directions
+    return points
+
+
+def _near(left: Array, right: Array, size: Array) -> bool:
+    unit = size if left.ndim == 1 else size[:, None]
+    return bool((np.abs(left - right) <= _TOL * unit).all())
+
+
+def _require(K: ConvexSet, holds: bool, failure: str) -> None:
+    if not holds:
+        raise AssertionError(f"{K!r}: {failure}")

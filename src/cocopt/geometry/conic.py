@@ -1,0 +1,117 @@
+"""The rung of stacked cones: K and the constraint in conic form, handed to Clarabel together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.cones import Cones, stack
+from cocopt.constraints import Constraint
+from cocopt.geometry.problem import Problem, excess
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+from cocopt.sets.base import ConvexSet
+from cocopt.solvers import clarabel
+from cocopt.solvers.solution import Solution
+
+__all__ = ["least_conic", "solve_conic"]
+
+PROMISE = 1e-9  # of violation, in units of the terms involved
+OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
+
+
+def _stacked(K: ConvexSet, constraint: Constraint) -> Cones | None:
+    """K and the constraint together; the relaxations are the constraint's."""
+    of_set, of_rows = K.cones(), constraint.cones()
+    return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
+
+
+def _with_columns(cones: Cones, columns: Array) -> Cones:
+    """One more non-negative variable for each column, which relaxes the cones along it."""
+    k = columns.shape[1]
+    A = np.block([[cones.A, -columns], [np.zeros((k, cones.A.shape[1])), -np.eye(k)]])
+    return Cones(A, np.append(cones.b, np.zeros(k)), np.zeros((len(A), 0)), (*cones.cones, ("nonneg", k)), cones.aux)
+
+
+def solve_conic(problem: Problem) -> Solution | None:
+    """The problem by Clarabel; None if K or the constraint has no conic form.
+
+    Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units.
+    """
+    K, constraint, point, cap, total = problem
+    cones = _stacked(K, constraint)
+    if cones is None:
+        return None
+    n, aux = K.dim, cones.aux
+    unit = _distance(problem)
+    b = (cones.b - cones.A[:, :n] @ point) / unit
+    weights = np.zeros(0)
+    cones = cones._replace(b=b)
+    if np.isfinite(total):
+        cones, weights = _with_columns(cones, cones.E.sum(axis=1, keepdims=True)), np.array([total / unit])
+    elif np.isfinite(cap).any():
+        soft = np.isfinite(cap)
+        cones, weights = _with_columns(cones, cones.E[:, soft]), cap[soft] / unit
+    P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
+    q = np.concatenate([np.zeros(n + aux), weights])
+    nothing = np.zeros(constraint.row_count)
+    infeasible = False
+    for attempt in range(len(clarabel.ATTEMPTS)):
+        result = clarabel.minimise(P, q, cones, attempt)
+        infeasible |= result.infeasible
+        u = result.x[:n]
+        size = max(1.0, float(np.abs(u).max()), float(np.abs(q).max(initial=0.0)))
+        if result.stationarity <= OPTIMAL * size and abs(result.gap) <= OPTIMAL * size * size:
+            x = point + unit * u
+            if (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
+                return Solution(x, nothing, CONVERGED)
+    return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
+
+
+def _outside(K: ConvexSet, x: Array) -> float:
+    return float(K._violation(x)) / max(float(np.abs(x).max()), K.scale)
+
+
+def _distance(problem: Problem) -> float:
+    """The order of the distance from the target to the solution."""
+    K, constraint, point, _, _ = problem
+    foot = K._project(point)
+    rows, jacobian = constraint._rows(foot), constraint._jacobian(foot)
+    steepness = np.maximum(np.linalg.norm(jacobian, axis=-1), 1e-300)
+    reach = float(np.max(rows / steepness, initial=0.0))
+    size = max(float(np.abs(point).max()), float(np.abs(foot).max()), 1e-300)
+    return float(np.clip(float(np.linalg.norm(foot - point)) + reach, 1e-9 * size, 1e9 * size))
+
+
+def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -> tuple[float, Array] | None:
+    """The least t for which some x in K has g_i(x) ≤ t·unit_i, and such an x; None if there is no conic form."""
+    cones = _stacked(K, constraint)
+    if cones is None:
+        return None
+    n = K.dim
+    foot = K._project(point)
+    length = max(float(np.abs(foot).max()), K.scale)
+    height = max(float(np.max(constraint._rows(foot) / unit)), 1e-300)  # t at a point of K: the least one lies below
+    b = cones.b - cones.A[:, :n] @ foot
+    column = cones.E @ unit[:, None]
+    A = np.hstack([cones.A[:, :n] * length, cones.A[:, n:] * length, -column * height])
+    scaled = _row_scaled(cones._replace(A=A, b=b, E=np.zeros((len(b), 0))))
+    q = np.zeros(A.shape[1])
+    q[-1] = 1.0
+    result = clarabel.minimise(np.zeros(A.shape[1]), q, scaled)
+    x = K._project(foot + length * result.x[:n]) if np.isfinite(result.x).all() else foot
+    return float(np.max(constraint._rows(x) / unit)), x
+
+
+def _row_scaled(cones: Cones) -> Cones:
+    """Each cone divided by its largest entry, which changes nothing but the numbers that a solver sees."""
+    A, b, at = cones.A.copy(), cones.b.copy(), 0
+    for kind, size in cones.cones:
+        rows = size * (size + 1) // 2 if kind == "psd" else size
+        pieces = range(at, at + rows) if kind in ("zero", "nonneg") else [slice(at, at + rows)]
+        for piece in pieces:
+            largest = max(float(np.abs(A[piece]).max()), float(np.abs(b[piece]).max()))
+            if largest > 0:
+                A[piece] /= largest
+                b[piece] /= largest
+        at += rows
+    return cones._replace(A=A, b=b)

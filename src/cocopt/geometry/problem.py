@@ -1,0 +1,87 @@
+"""One trial's problem, as every rung of the ladder sees it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.cones import Cones
+from cocopt.constraints import Constraint
+from cocopt.sets.base import ConvexSet
+
+__all__ = ["SATISFIED", "Membership", "Problem", "Relaxed", "excess"]
+
+SATISFIED = 1e-10  # a row violated by less than this share of its terms counts as satisfied (the promise is 1e-9)
+
+
+class Problem(NamedTuple):
+    """argmin over x in K of ½‖x − point‖² + the penalty of the caps (all infinite: the projection onto K ∩ {g ≤ 0}).
+
+    The penalty is Σ_i cap_i g_i^+ for a cap a row, or cap·max_i g_i^+ for a single ``total`` cap.
+    """
+
+    K: ConvexSet
+    constraint: Constraint
+    point: Array
+    cap: Array
+    total: float = np.inf
+
+    @property
+    def projects(self) -> bool:
+        """Whether this is a projection, without any finite cap."""
+        return bool(np.isinf(self.cap).all() and np.isinf(self.total))
+
+
+def excess(K: ConvexSet, constraint: Constraint, x: Array) -> float:
+    """The worst violation at x in K's and the rows' own units: 1e-9 is what `cocopt.project` promises."""
+    of_set = float(K._violation(x)) / max(float(np.abs(x).max()), K.scale)
+    rows = constraint._rows(x)
+    of_rows = float(np.max(rows / np.maximum(constraint.magnitude(x), 1e-300), initial=0.0))
+    return max(of_set, of_rows)
+
+
+class Relaxed(Constraint):
+    """g_i(x) ≤ t_i in place of g_i(x) ≤ 0, for a single constraint."""
+
+    __slots__ = ("dim", "of", "row_count", "t")
+
+    def __init__(self, of: Constraint, t: Array) -> None:
+        self.of, self.t = of, t
+        self.dim = of.dim
+        self.row_count = of.row_count
+
+    def _rows(self, x: Array) -> Array:
+        return self.of._rows(x) - self.t
+
+    def _jacobian(self, x: Array) -> Array:
+        return self.of._jacobian(x)
+
+    def magnitude(self, x: Array) -> Array:
+        return np.maximum(self.of.magnitude(x), np.abs(self.t))
+
+    def affine(self) -> tuple[Array, Array] | None:
+        rows = self.of.affine()
+        return None if rows is None else (rows[0], rows[1] + self.t)
+
+    def cones(self) -> Cones | None:
+        cones = self.of.cones()
+        return None if cones is None else cones._replace(b=cones.b + cones.E @ self.t)
+
+
+class Membership(Constraint):
+    """The distance from K as a constraint: ‖x − P_K(x)‖ ≤ 0, for sets that are known by their projection alone."""
+
+    __slots__ = ("K", "dim")
+
+    def __init__(self, K: ConvexSet) -> None:
+        self.K, self.dim = K, K.dim
+
+    def _rows(self, x: Array) -> Array:
+        distance: Array = np.linalg.norm(x - self.K._project(x), axis=-1, keepdims=True)
+        return distance
+
+    def _jacobian(self, x: Array) -> Array:
+        away = x - self.K._project(x)
+        return (away / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300))[..., None, :]

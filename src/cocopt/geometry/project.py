@@ -1,0 +1,404 @@
+"""The one door to P_{K ∩ {g ≤ 0}}.
+
+`project` descends a ladder until a point passes the check of its optimality conditions:
+
+1. kernel: compiled, for boxes, balls and polyhedra with few rows, all trials at once;
+2. daqp: an active-set solver, for polyhedra with more rows;
+3. clarabel: an interior-point solver, for everything that has a conic form;
+4. dual: for affine rows over a set that is known by its projection alone;
+5. cuts: for constraints that are known by value and subgradient alone.
+
+Only the trials that a rung could not settle go on to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
+from cocopt.constraints import Constraint, Stack
+from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
+from cocopt.geometry.conic import least_conic, solve_conic
+from cocopt.geometry.cuts import least_cuts, solve_cuts
+from cocopt.geometry.dual import solve_dual
+from cocopt.geometry.problem import SATISFIED, Membership, Problem, Relaxed
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
+from cocopt.sets.ball import Ball
+from cocopt.sets.base import ConvexSet, Polyhedral
+from cocopt.sets.box import Box
+from cocopt.solvers.solution import Solution
+
+__all__ = ["Projection", "explain", "project", "solve_projection"]
+
+EMPTY = 1e-9  # a least violation above this share of its terms means that K ∩ {g ≤ 0} is empty
+KERNEL_ROWS = 64  # with more rows DAQP is faster than the kernel (measured: `make bench`)
+
+
+class Projection(NamedTuple):
+    """The result of `solve_projection`; all but ``rung`` and ``cuts`` have the leading axes of the trials."""
+
+    point: Array  #: the projections, (..., n)
+    rung: str  #: the rung on which the last trial was settled
+    feasible: Any  #: whether K ∩ {g ≤ 0} has a point, bool (...)
+    least_violation: Any  #: the least value of max_i g_i over K where it has none, else 0, (...)
+    multipliers: Array | None = None  #: of the rows where the rung yields them, (..., M)
+    cuts: int = 0  #: how many cutting planes were used in all
+
+
+def project(
+    K: ConvexSet,
+    constraint: Constraint | None,
+    point: ArrayLike,
+    *,
+    infeasible: Literal["raise", "nearest"] = "raise",
+    cuts: int = 500,
+    tol: float = 1e-7,
+) -> Array:
+    """P_{K ∩ {g ≤ 0}}(point) = argmin of ‖x − point‖ over x in K with g(x) ≤ 0.
+
+    Exact means checked: whatever the rung (see `explain`), a point is returned only after its optimality conditions
+    were seen to hold. The violation is at most 1e-9 of the size of the terms involved, the position is right to 1e-7 of it where
+    the active rows are well conditioned. A target that is feasible already is returned bit for bit.
+
+    Parameters
+    ----------
+    K : ConvexSet
+    constraint : Constraint or None
+        Its leading axes broadcast against those of the point.
+    point : array (..., n)
+    infeasible : "raise" or "nearest"
+        What to do if K ∩ {g ≤ 0} is empty, that is if even the least possible violation exceeds 1e-9 of the size of its
+        terms: raise `InfeasibleRound`, or return the point of K of least violation nearest to the target.
+    cuts, tol : int, float
+        For black boxes: the largest number of cutting planes a trial, and the violation that is accepted.
+
+    Returns
+    -------
+    array (..., n)
+
+    Examples
+    --------
+    >>> import cocopt
+    >>> from cocopt import Box, constraints
+    >>> K = Box(0.0, 1.0, dim=3)
+    >>> cocopt.project(K, constraints.Affine([1.0, 1.0, 1.0], 1.0), [1.0, 0.5, 0.25])
+    array([0.75, 0.25, 0.  ])
+    >>> cocopt.project(K, constraints.NormBall([0.0, 0.0, 0.0], 1.0), [3.0, 0.0, 4.0]).round(9)
+    array([0.70710678, 0.        , 0.70710678])
+    """
+    return solve_projection(K, constraint, point, infeasible=infeasible, cuts=cuts, tol=tol).point
+
+
+def explain(K: ConvexSet, constraint: Constraint | None) -> str:
+    """Which rung of the ladder `project` starts on, and why.
+
+    Examples
+    --------
+    >>> from cocopt import Box, constraints, explain
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0))
+    'kernel: compiled, one row over a box'
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 1.0))
+    'clarabel: K and the constraint as stacked cones, an interior-point method'
+    """
+    _check(K, constraint)
+    return _first_rung(K, constraint)
+
+
+def solve_projection(
+    K: ConvexSet,
+    constraint: Constraint | None,
+    point: ArrayLike,
+    *,
+    infeasible: Literal["raise", "nearest"] = "raise",
+    cuts: int = 500,
+    tol: float = 1e-7,
+) -> Projection:
+    """As `project`, with what is known besides the point: the rung, feasibility and least violation a trial.
+
+    Examples
+    --------
+    >>> from cocopt import Box, constraints
+    >>> from cocopt.geometry import solve_projection
+    >>> result = solve_projection(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0), [1.0, 1.0])
+    >>> result.rung, result.point, result.multipliers
+    ('kernel', array([0.5, 0.5]), array([0.5]))
+    """
+    _check(K, constraint)
+    if infeasible not in ("raise", "nearest"):
+        raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {_describe(infeasible)}')
+    positive_int("cuts", cuts)
+    scalar("tol", tol, positive=True)
+    points = as_points("point", point, K.dim)
+    if constraint is None:
+        require_finite("point", points)
+        return Projection(K._project(points), "set", np.True_, np.float64(0.0))
+    return descend(K, constraint, points, None, np.inf, infeasible, cuts, tol)
+
+
+def descend(
+    K: ConvexSet,
+    constraint: Constraint,
+    point: Array,
+    cap: Array | None,
+    total: float | Array,
+    infeasible: str,
+    cuts: int,
+    tol: float,
+) -> Projection:
+    """The ladder, on checked arguments: all trials by the kernel where there is one, the rest one by one.
+
+    ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None and inf for a projection.
+    """
+    found = _kernel(K, constraint, point, cap) if np.isinf(total).all() else None
+    if found is not None:
+        x, nu, status = found
+        if not status.any():
+            return Projection(x, "kernel", np.ones(status.shape, dtype=bool)[()], np.zeros(status.shape)[()], nu)
+        if (status == NONFINITE).any():
+            require_finite("point", point)
+            constraint._blame(point)
+        todo = status != CONVERGED
+        x = np.array(x)
+    else:
+        x, todo = _without_rows(K, constraint, point)
+        nu = None
+    return _one_by_one(K, constraint, point, cap, total, infeasible, cuts, tol, x, todo, nu)
+
+
+def _one_by_one(
+    K: ConvexSet,
+    constraint: Constraint,
+    point: Array,
+    cap: Array | None,
+    total: float | Array,
+    infeasible: str,
+    cuts: int,
+    tol: float,
+    x: Array,
+    todo: Array,
+    nu: Array | None,
+) -> Projection:
+    """The trials marked in ``todo``, each down the ladder; x holds the others' results."""
+    shape = x.shape[:-1]
+    M = constraint.row_count
+    targets = np.broadcast_to(point, x.shape)
+    caps = np.broadcast_to(np.inf if cap is None else cap, (*shape, M))
+    totals = np.broadcast_to(total, shape)
+    least = np.zeros(shape)
+    feasible = np.ones(shape, dtype=bool)
+    used, rung = 0, "kernel" if nu is not None else "set"
+    for index in zip(*np.nonzero(todo), strict=True) if shape else [()] if todo else []:
+        problem = Problem(K, _trial(constraint, shape, index), targets[index], caps[index], float(totals[index]))
+        outcome = _one(problem, cuts, tol)
+        x[index], rung = outcome.point, outcome.rung
+        feasible[index], least[index] = outcome.feasible, outcome.least_violation
+        used += outcome.cuts
+    if infeasible == "raise" and not feasible.all():
+        trials = np.flatnonzero(~feasible)
+        raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials])
+    return Projection(x, rung, feasible[()], least[()], nu, used)
+
+
+def _one(problem: Problem, cuts: int, tol: float) -> Projection:
+    """One trial, down the ladder; on its end, or where a rung suspects it, the question whether there is a point at all."""
+    tried: list[str] = []
+    suspected = False
+    for rung, solution, used in _rungs(problem, cuts, tol):
+        tried.append(rung)
+        if solution.status == CONVERGED:
+            return Projection(solution.point, rung, True, 0.0, solution.multipliers, used)
+        if solution.status == INFEASIBLE and not suspected:
+            suspected = True
+            outcome = _nearest(problem, cuts, tol, margin=EMPTY)
+            if outcome is not None:
+                return outcome
+    # the feasible set may be too thin for every rung: then the constraint is relaxed by what the promise leaves
+    outcome = _nearest(problem, cuts, tol, margin=-EMPTY) if problem.projects else None
+    if outcome is not None:
+        return outcome
+    raise SolverFailure(f"project: no rung ({', '.join(tried)}) returned a point that passed its optimality check")
+
+
+def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solution, int]]:
+    """What each rung that applies has to say, in the order of the ladder."""
+    K, constraint, point, _, _ = problem
+    polyhedral, affine = K.polyhedral(), constraint.affine()
+    if problem.projects and polyhedral is not None and affine is not None:
+        from cocopt.solvers import daqp
+
+        yield "daqp", daqp.project(*_joined(polyhedral, *affine), point), 0
+    solution = solve_conic(problem)
+    if solution is not None:
+        yield "clarabel", solution, 0
+    solution = solve_dual(problem)
+    if solution is not None:
+        yield "dual", solution, 0
+    if K.cones() is not None:
+        if affine is None:
+            yield "cuts", *solve_cuts(problem, cuts, tol, _inner)
+    elif problem.projects:  # K too becomes a black box, in the whole space
+        space = Box(-np.inf, np.inf, dim=K.dim)
+        both = Stack([constraint, Membership(K)])
+        solution, used = solve_cuts(Problem(space, both, point, np.full(both.row_count, np.inf)), cuts, tol / 4, _inner)
+        solution = solution._replace(point=K._project(solution.point))
+        yield "cuts", solution, used
+
+
+def _inner(K: ConvexSet, constraint: Constraint, point: Array) -> Array | None:
+    """The projection onto K and the cuts; None if they have no common point."""
+    result = descend(K, constraint, point, None, np.inf, "nearest", 1, 1.0)
+    return result.point if result.feasible else None
+
+
+def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projection | None:
+    """If the least violation exceeds the margin: the projection onto the least relaxation that has a point.
+
+    Up to EMPTY, in units of the rows' terms, the relaxation is within the promise and the trial counts as feasible.
+    None if the least violation is below the margin, or cannot be found.
+    """
+    K, constraint, point, _, _ = problem
+    unit = np.maximum(constraint.magnitude(K._project(point)), 1e-300)
+    found = _least(K, constraint, unit, point, cuts, tol)
+    if found is None or found[0] <= margin:
+        return None
+    slack = 1e-10 * unit
+    feasible = found[0] <= EMPTY
+    if feasible:
+        relaxation, least = max(found[0], 0.0) * unit + slack, 0.0
+    else:
+        raw = _least(K, constraint, np.ones_like(unit), point, cuts, tol)
+        if raw is None:
+            return None
+        least, found = raw[0], raw
+        relaxation = least + slack
+    relaxed = problem._replace(constraint=Relaxed(constraint, relaxation))
+    for rung, solution, used in _rungs(relaxed, cuts, tol):
+        if solution.status == CONVERGED:
+            return Projection(solution.point, rung, feasible, least, None, used)
+    return Projection(found[1], "least", feasible, least)
+
+
+def _least(
+    K: ConvexSet, constraint: Constraint, unit: Array, point: Array, cuts: int, tol: float
+) -> tuple[float, Array] | None:
+    """The least t for which some x in K has g_i(x) ≤ t·unit_i, and such an x."""
+    polyhedral, affine = K.polyhedral(), constraint.affine()
+    if polyhedral is not None and affine is not None:
+        from cocopt.solvers import highs
+
+        return highs.least_violation(*polyhedral, *affine, unit)
+    found = least_conic(K, constraint, unit, point)
+    return least_cuts(K, constraint, unit, point, cuts, tol) if found is None else found
+
+
+def _kernel(
+    K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None
+) -> tuple[Array, Array, Array] | None:
+    """(points, multipliers, statuses) of the compiled kernel for K and the constraint; None if there is none."""
+    affine = constraint.affine()
+    if affine is None:
+        return None
+    A, b = affine
+    M = A.shape[-2]
+    caps = np.inf if cap is None else cap
+    if M == 1 and type(K) is Box:
+        from cocopt.kernels.halfspace import box_halfspace
+
+        x, nu, status = box_halfspace(_core(point), K.lower, K.upper, _core(A[..., 0, :]), b[..., 0], _first(caps))
+        return x, nu[..., None], status
+    if type(K) is Ball:
+        if M == 1:
+            from cocopt.kernels.halfspace import ball_halfspace
+
+            x, nu, status = ball_halfspace(_core(point), K.center, K.radius, _core(A[..., 0, :]), b[..., 0], _first(caps))
+            return x, nu[..., None], status
+        if M <= KERNEL_ROWS:
+            from cocopt.kernels.rows import ball_rows, workspace
+
+            caps = np.broadcast_to(caps, (*np.shape(caps)[:-1], M))
+            return ball_rows(_core(point), K.center, K.radius, _core(A), _core(b), _core(caps), workspace(M, K.dim))  # type: ignore[no-any-return]
+        return None
+    polyhedral = K.polyhedral()
+    if polyhedral is None or M + polyhedral.b.size > KERNEL_ROWS:
+        return None
+    from cocopt.kernels.rows import box_rows, workspace
+
+    caps = np.broadcast_to(caps, (*np.shape(caps)[:-1], M))
+    own = polyhedral.b.size
+    lower, upper, A, b, equalities = _joined(polyhedral, A, b)
+    if own:
+        caps = np.concatenate([np.broadcast_to(np.inf, (*caps.shape[:-1], own)), caps], axis=-1)
+    x, nu, status = box_rows(
+        _core(point), lower, upper, _core(A), _core(b), _core(caps), equalities, workspace(M + own, K.dim)
+    )
+    return x, nu[..., own:], status
+
+
+def _core(array: Array) -> Array:
+    """Memory as the kernels want it: the last axes without gaps."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _first(caps: Any) -> Any:
+    return caps if isinstance(caps, float) else caps[..., 0]
+
+
+def _joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
+    """K's own rows before those of the constraint."""
+    lower, upper, own, right, equalities = polyhedral
+    if own.shape[0]:
+        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2)
+        b = np.concatenate([np.broadcast_to(right, (*b.shape[:-1], right.size)), b], axis=-1)
+    return lower, upper, A, b, equalities
+
+
+def _without_rows(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[Array, Array]:
+    """P_K(point), and where that violates the constraint."""
+    require_finite("point", point)
+    shape = np.broadcast_shapes(point.shape[:-1], constraint.batch)
+    x = np.array(np.broadcast_to(K._project(point), (*shape, K.dim)))
+    rows = constraint.rows(x)
+    return x, (rows > SATISFIED * constraint.magnitude(x)).any(axis=-1)
+
+
+def _trial(constraint: Constraint, shape: tuple[int, ...], index: tuple[Any, ...]) -> Constraint:
+    """The constraint of one trial, its leading axes broadcast against the trials'."""
+    batch = constraint.batch
+    own = index[len(shape) - len(batch) :]
+    return constraint.trials(tuple(0 if size == 1 else i for size, i in zip(batch, own, strict=True)))
+
+
+def _check(K: Any, constraint: Any) -> None:
+    if not isinstance(K, ConvexSet):
+        raise InvalidInput(f"K: expected a set such as cocopt.Box, got {_describe(K)}")
+    if constraint is None:
+        return
+    if not isinstance(constraint, Constraint):
+        raise InvalidInput(f"constraint: expected a constraint such as constraints.Affine, got {_describe(constraint)}")
+    if constraint.dim is not None and constraint.dim != K.dim:
+        raise InvalidInput(f"constraint: expected dimension {K.dim} as that of K, got {constraint.dim}")
+
+
+def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
+    if constraint is None:
+        return "set: the projection onto K itself"
+    affine = constraint.affine()
+    single = _trial(constraint, constraint.batch, (0,) * len(constraint.batch))
+    if affine is not None:
+        M = affine[0].shape[-2]
+        polyhedral = K.polyhedral()
+        rows = M + (0 if polyhedral is None else polyhedral.b.size)
+        name = "a box" if type(K) is Box else "a ball" if type(K) is Ball else "a polyhedron"
+        if (polyhedral is not None or type(K) is Ball) and rows <= KERNEL_ROWS:
+            return f"kernel: compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
+        if polyhedral is not None:
+            return f"daqp: an active-set method, {rows} rows"
+        if K.cones() is None:
+            return "dual: K is known by its projection alone, one multiplier a row"
+    if single.cones() is not None and K.cones() is not None:
+        return "clarabel: K and the constraint as stacked cones, an interior-point method"
+    return "cuts: cutting planes from values and subgradients"
+

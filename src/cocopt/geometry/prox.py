@@ -1,0 +1,156 @@
+"""The hinge prox: a projection that may give up on a constraint when holding it costs more than a given price."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, require_finite, scalar
+from cocopt.constraints import Affine, Constraint
+from cocopt.errors import InvalidInput
+from cocopt.geometry.project import Projection, _check, _kernel, descend
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
+from cocopt.sets.base import ConvexSet
+
+__all__ = ["hinge_prox", "solve_hinge_prox"]
+
+
+def hinge_prox(
+    K: ConvexSet,
+    constraint: Constraint,
+    point: ArrayLike,
+    *,
+    weight: ArrayLike,
+    linear: ArrayLike | None = None,
+    rho: float = 0.5,
+    cap: Literal["each", "sum"] = "each",
+    cuts: int = 500,
+    tol: float = 1e-7,
+) -> Array:
+    """argmin over x in K of ⟨linear, x⟩ + penalty(x) + rho‖x − point‖².
+
+    The penalty is Σ_i weight_i g_i^+(x) with ``cap="each"``: row i has a multiplier 0 ≤ ν_i ≤ weight_i; or weight·max_i g_i^+(x) with
+    ``cap="sum"``: Σ_i ν_i ≤ weight. An infinite weight makes it the projection of point − linear/(2 rho) onto K ∩ {g ≤ 0}.
+
+    Parameters
+    ----------
+    K : ConvexSet
+    constraint : Constraint
+    point : array (..., n)
+    weight : float, (M,) or (..., M) for "each"; float or (...) for "sum"
+        Non-negative, may be inf.
+    linear : array (..., n), optional
+    rho : float
+        Positive.
+    cap : "each" or "sum"
+    cuts, tol : int, float
+        For black boxes: the largest number of cutting planes a trial, and the error of the penalty's model that is accepted.
+
+    Examples
+    --------
+    A price of 0.2 moves the point by 0.2; the constraint would ask for 0.5, which a price of 1 pays in full.
+
+    >>> import cocopt
+    >>> from cocopt import Box, constraints
+    >>> K, g = Box(0.0, 2.0, dim=2), constraints.Affine([1.0, 0.0], 1.0)
+    >>> cocopt.hinge_prox(K, g, [1.5, 1.0], weight=0.2)
+    array([1.3, 1. ])
+    >>> cocopt.hinge_prox(K, g, [1.5, 1.0], weight=1.0)
+    array([1., 1.])
+    """
+    _check(K, constraint)
+    if constraint is None:
+        raise InvalidInput("constraint: expected a constraint such as constraints.Affine, got None")
+    if cap not in ("each", "sum"):
+        raise InvalidInput(f'cap: expected "each" or "sum", got {_describe(cap)}')
+    double = 2.0 * scalar("rho", rho, positive=True)
+    target = require_finite("point", as_points("point", point, K.dim))
+    if linear is not None:
+        target = target - require_finite("linear", as_points("linear", linear, K.dim)) / double
+    price = require_finite("weight", as_floats("weight", weight), infinities=True) / double
+    if (price < 0).any():
+        raise InvalidInput(f"weight: expected non-negative numbers, got {float(price.min()) * double}")
+    trials = np.broadcast_shapes(target.shape[:-1], constraint.batch)
+    wanted = (*trials, constraint.row_count) if cap == "each" else trials
+    try:
+        np.broadcast_to(price, wanted)
+    except ValueError:
+        raise InvalidInput(f"weight: expected a shape that broadcasts to {wanted}, got {price.shape}") from None
+    return solve_hinge_prox(K, constraint, target, price, cap, cuts, tol).point
+
+
+def solve_hinge_prox(
+    K: ConvexSet, constraint: Constraint, target: Array, price: Array, cap: str, cuts: int = 500, tol: float = 1e-7
+) -> Projection:
+    """argmin over x in K of ½‖x − target‖² + penalty(x), on checked arguments."""
+    if constraint.row_count == 1 or cap == "each":
+        price = price[..., None] if cap == "sum" else price
+        return descend(K, constraint, target, price, np.inf, "raise", cuts, tol)
+    affine = constraint.affine()
+    if affine is None or _kernel(K, constraint, target, None) is None:
+        return descend(K, constraint, target, None, price, "raise", cuts, tol)
+    return _sum_capped(K, constraint, target, price)
+
+
+def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Array) -> Projection:
+    """The sum cap over a kernel: the projection onto {g ≤ t} for the t ≥ 0 at which the multipliers add up to the price.
+
+    Their sum never grows with t and is piecewise linear in it, so that interpolation inside a bracket ends soon.
+    """
+    found = _kernel(K, constraint, target, None)
+    assert found is not None
+    x, nu, status = found
+    if (status == NONFINITE).any():
+        require_finite("point", target)
+        constraint._blame(target)
+    price = np.broadcast_to(price, status.shape)
+    over = (nu.sum(axis=-1) > price) | (status != CONVERGED)
+    if not over.any():
+        return Projection(x, "kernel", np.ones(status.shape, dtype=bool)[()], np.zeros(status.shape)[()], nu)
+    affine = constraint.affine()
+    assert affine is not None
+    A = np.broadcast_to(affine[0], (*status.shape, *affine[0].shape[-2:]))[over]
+    b = np.broadcast_to(affine[1], (*status.shape, affine[1].shape[-1]))[over]
+    y = np.broadcast_to(target, x.shape)[over]
+    settled, x_over, nu_over = _search(K, A, b, y, price[over], np.where(status == CONVERGED, nu.sum(axis=-1), np.inf)[over])
+    x, nu = np.array(x), np.array(nu)
+    x[over], nu[over] = x_over, nu_over
+    for k in np.flatnonzero(~settled):  # what the kernel could not do goes down the ladder
+        index = tuple(np.argwhere(over)[k])
+        x[index] = descend(K, Affine(A[k], b[k]), y[k], None, float(price[index]), "raise", 1, 1.0).point
+    return Projection(x, "kernel", np.ones(status.shape, dtype=bool)[()], np.zeros(status.shape)[()], nu)
+
+
+def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array, at_zero: Array) -> tuple[Any, Array, Array]:
+    """t for each trial; returns (settled, points, multipliers)."""
+    low, f_low = np.zeros(len(b)), at_zero - price
+    foot = K._project(y)
+    high, f_high = (np.matvec(A, foot) - b).max(axis=-1), -price
+    x, nu = np.array(foot), np.zeros_like(b)
+    settled = (high <= 0) | (price == 0)  # nothing is violated at the foot, or violation costs nothing
+    side = np.zeros(len(b))
+    for _ in range(200):
+        go = np.flatnonzero(~settled)
+        if go.size == 0:
+            break
+        lo, hi, flo, fhi = low[go], high[go], f_low[go], f_high[go]
+        with np.errstate(invalid="ignore"):
+            t = lo + (hi - lo) * (flo / (flo - fhi))
+        t = np.where(np.isfinite(flo) & (t > lo) & (t < hi), t, 0.5 * (lo + hi))
+        found = _kernel(K, Affine(A[go], b[go] + t[:, None]), y[go], None)
+        assert found is not None
+        x[go], nu[go], status = found
+        total = np.where(status == INFEASIBLE, np.inf, nu[go].sum(axis=-1))
+        f = total - price[go]
+        up = f > 0
+        # Illinois: the end that stays twice loses half its weight
+        f_high[go] = np.where(up, np.where(side[go] == 1, 0.5 * fhi, fhi), f)
+        f_low[go] = np.where(up, f, np.where(side[go] == -1, 0.5 * flo, flo))
+        side[go] = np.where(up, 1, -1)
+        low[go], high[go] = np.where(up, t, lo), np.where(up, hi, t)
+        narrow = (t <= lo) | (t >= hi)
+        settled[go] = (status == CONVERGED) & ((np.abs(f) <= 1e-13 * price[go]) | narrow)
+        if (narrow & (status != CONVERGED)).any():
+            break
+    return settled, x, nu

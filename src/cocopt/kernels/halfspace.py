@@ -1,0 +1,159 @@
+"""Hinge prox over a box or a ball with a single row; with cap = inf, the projection onto K ∩ {⟨a, x⟩ ≤ b}.
+
+Solves argmin over x in K of ½‖x − y‖² + cap·(⟨a, x⟩ − b)^+ and returns x, the multiplier ν in [0, cap] and a status. When no
+point of K satisfies the row (and cap = inf), x is the point of K of least violation nearest to y.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt.kernels._jit import guvectorize
+from cocopt.kernels.line import clip, limit, root
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+
+__all__ = ["ball_halfspace", "box_halfspace"]
+
+ROUNDING = 4e-16  # a row violated by less than this share of its terms counts as satisfied
+EMPTY = 1e-9  # a least violation above this share of its terms means that there is no feasible point
+
+
+@guvectorize(
+    ["float64[::1], float64[::1], float64[::1], float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
+    "(n),(n),(n),(n),(),()->(n),(),()",
+)
+def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
+    """K = {lower ≤ x ≤ upper}."""
+    n = y.shape[0]
+    h, slope, a_sq, x_sq, y_sq = -b, 0.0, 0.0, 0.0, 0.0
+    for j in range(n):
+        p = clip(y[j], lower[j], upper[j])
+        x[j] = p
+        h += a[j] * p
+        a_sq += a[j] * a[j]
+        x_sq += p * p
+        y_sq += y[j] * y[j]
+        free = a[j] if p == y[j] else 0.0
+        slope += free * free
+    nu[0] = 0.0
+    status[0] = CONVERGED
+    if b == np.inf and a_sq < np.inf and y_sq < np.inf:
+        return
+    if not (a_sq + y_sq < np.inf and abs(h) < np.inf):
+        status[0] = NONFINITE
+        return
+    norm = np.sqrt(a_sq)
+    tol = ROUNDING * (norm * np.sqrt(x_sq) + abs(b))
+    if h <= tol:
+        return
+    least = limit(lower, upper, a, b) if cap == np.inf else -np.inf
+    if least > -tol:
+        for j in range(n):  # every point that minimises ⟨a, x⟩ over the box, nearest to y
+            x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else x[j]
+        nu[0] = np.inf
+        size = 0.0
+        for j in range(n):
+            size += x[j] * x[j]
+        status[0] = INFEASIBLE if least > EMPTY * (norm * np.sqrt(size) + abs(b)) else CONVERGED
+        return
+    tol += ROUNDING * norm * np.sqrt(y_sq)
+    nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    for j in range(n):
+        x[j] = clip(y[j] - nu[0] * a[j], lower[j], upper[j])
+    if abs(h) > 16.0 * tol and not (nu[0] == cap and h > 0.0):
+        status[0] = UNCONVERGED
+
+
+@guvectorize(
+    ["float64[::1], float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
+    "(n),(n),(),(n),(),()->(n),(),()",
+)
+def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}, in closed form: inside, on the sphere, on the plane, or on both."""
+    n = y.shape[0]
+    a_sq, z_sq, az, ac, c_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(n):
+        z = y[j] - center[j]
+        a_sq += a[j] * a[j]
+        z_sq += z * z
+        az += a[j] * z
+        ac += a[j] * center[j]
+        c_sq += center[j] * center[j]
+    nu[0] = 0.0
+    status[0] = CONVERGED
+    if not (a_sq + z_sq < np.inf and b > -np.inf):
+        status[0] = NONFINITE
+        for j in range(n):
+            x[j] = np.nan
+        return
+    norm, z_norm = np.sqrt(a_sq), np.sqrt(z_sq)
+    shrink = 1.0 if z_norm <= radius * (1.0 + ROUNDING) else radius / z_norm
+    offset = b - ac  # the row reads ⟨a, x − center⟩ ≤ offset
+    tol = ROUNDING * (norm * (np.sqrt(c_sq) + min(z_norm, radius)) + abs(b))
+    if b == np.inf or shrink * az - offset <= tol:
+        if shrink == 1.0:
+            for j in range(n):
+                x[j] = y[j]
+        else:
+            for j in range(n):
+                x[j] = center[j] + shrink * (y[j] - center[j])
+        return
+    if cap < np.inf:
+        w_sq, aw = 0.0, 0.0
+        for j in range(n):
+            w = y[j] - center[j] - cap * a[j]
+            w_sq += w * w
+            aw += a[j] * w
+        w_norm = np.sqrt(w_sq)
+        shrink = 1.0 if w_norm <= radius else radius / w_norm
+        if shrink * aw >= offset:
+            nu[0] = cap
+            for j in range(n):
+                x[j] = center[j] + shrink * (y[j] - center[j] - cap * a[j])
+            return
+    if offset <= -radius * norm + tol:
+        unit = radius / norm if norm > 0.0 else 0.0
+        for j in range(n):
+            x[j] = center[j] - unit * a[j]
+        if norm == 0.0:
+            shrink = 1.0 if z_norm <= radius else radius / z_norm
+            for j in range(n):
+                x[j] = center[j] + shrink * (y[j] - center[j])
+        nu[0] = np.inf
+        least = -radius * norm - offset
+        status[0] = INFEASIBLE if least > EMPTY * (norm * (np.sqrt(c_sq) + radius) + abs(b)) else CONVERGED
+        return
+    step = (az - offset) / a_sq
+    p_sq = 0.0
+    for j in range(n):
+        p = y[j] - center[j] - step * a[j]
+        x[j] = p
+        p_sq += p * p
+    if az > offset and p_sq <= radius * radius:
+        nu[0] = step
+        for j in range(n):
+            x[j] += center[j]
+        return
+    # On both: the sphere meets the plane in a sphere around foot·a of radius rim; go there along d, the part of z in the plane.
+    foot = offset / a_sq
+    height = offset / norm
+    rim = np.sqrt(max(0.0, (radius - height) * (radius + height)))
+    across = az / a_sq
+    ad, d_sq = 0.0, 0.0
+    for j in range(n):
+        d = y[j] - center[j] - across * a[j]
+        ad += a[j] * d
+    drift = ad / a_sq  # what rounding left of a in d
+    for j in range(n):
+        d = y[j] - center[j] - (across + drift) * a[j]
+        x[j] = d
+        d_sq += d * d
+    d_norm = np.sqrt(d_sq)
+    if d_norm == 0.0:
+        status[0] = UNCONVERGED
+        return
+    stretch = rim / d_norm
+    for j in range(n):
+        x[j] = center[j] + foot * a[j] + stretch * x[j]
+    nu[0] = (az / norm - height * d_norm / rim) / norm if rim > 0.0 else np.inf

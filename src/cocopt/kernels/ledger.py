@@ -1,0 +1,54 @@
+"""The ledger's sums: what each round adds to the metrics, with compensated summation."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from cocopt.kernels._jit import guvectorize
+
+__all__ = ["fold"]
+
+# Strict arithmetic: reordering the sums, as the other kernels may, would cancel the compensation.
+_strict = numba.njit(cache=False, fastmath=False, error_model="numpy")
+
+
+@_strict
+def _add(sums, i, term):
+    """Adds to sum i; its rounding error goes to the carry beside it (Neumaier 1974, with Knuth's branch-free error)."""
+    old = sums[2 * i]
+    new = old + term
+    part = new - old
+    sums[2 * i] = new
+    sums[2 * i + 1] += (old - (new - part)) + (term - part)
+
+
+@_strict
+def _round(rows, loss, past, infeasible, sums):
+    """Adds one round, as the table in `cocopt.metrics` defines it."""
+    worst, squares = -np.inf, 0.0
+    for row in rows:
+        if row > worst or row != row:  # so written, here and below, NaN is not lost
+            worst = row
+        if not row <= 0.0:
+            squares += row * row
+    violation = 0.0 if worst <= 0.0 else worst
+    _add(sums, 0, loss)
+    _add(sums, 1, 0.0 if worst == -np.inf else worst)
+    _add(sums, 2, violation)
+    _add(sums, 3, violation * violation)
+    _add(sums, 4, squares)
+    _add(sums, 5, past + violation * violation)
+    _add(sums, 6, infeasible)
+
+
+@guvectorize(
+    ["void(float64[:,:], float64[:], float64[:], float64[:], float64[:], float64[:])"],
+    "(t,m),(t),(t),(t),(s)->(s)",
+)
+def fold(rows, loss, past, infeasible, before, after):
+    """The sums after t more rounds; each is a pair (sum, carry), in the order of `cocopt.metrics.Ledger`."""
+    after[:] = before
+    for t in range(rows.shape[0]):
+        _round(rows[t], loss[t], past[t], infeasible[t], after)

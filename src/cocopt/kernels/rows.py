@@ -1,0 +1,324 @@
+"""Hinge prox with several rows over a box; with infinite caps, the projection onto the box ∩ {A x ≤ b}.
+
+The dual of argmin over x in K of ½‖x − y‖² + Σ_i cap_i (⟨a_i, x⟩ − b_i)^+ has one multiplier a row, 0 ≤ ν_i ≤ cap_i (free for
+equalities). For a box x(ν) = clip(y − Aᵀν) and the dual is concave, piecewise quadratic, with gradient r(ν) = A x(ν) − b. It is
+maximised by an active-set method in the manner of non-negative least squares (Lawson & Hanson 1974): let the most
+violated row in, take Newton steps with an exact line search on the rows that are in, drop a row whose multiplier
+reaches a bound. x(ν) satisfies the bounds exactly and stationarity by construction, so small residuals r *are* optimality.
+A direction along which the dual grows without end proves that the rows have no common point in the box.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels.halfspace import EMPTY, ROUNDING
+from cocopt.kernels.line import clip, limit, root
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+
+__all__ = ["ball_rows", "box_rows", "workspace"]
+
+OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
+PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
+
+
+def workspace(rows: int, dim: int) -> Array:
+    """Scratch memory for one call, shared by all its trials."""
+    return np.empty(rows * dim + rows * rows + 7 * rows + 3 * dim)
+
+
+@njit
+def dot(u, v):
+    total = 0.0
+    for j in range(u.shape[0]):
+        total += u[j] * v[j]
+    return total
+
+
+@njit
+def normalise(A, b, cap, rows, right, caps, norms):
+    """Rows of length 1; a row that can never bind gets b = 1e300. False if something is not finite."""
+    M, n = A.shape
+    for i in range(M):
+        norm = np.sqrt(dot(A[i], A[i]))
+        if not norm < np.inf or not b[i] > -np.inf:
+            return False
+        norms[i] = norm
+        unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
+        for j in range(n):
+            rows[i, j] = A[i, j] * unit
+        right[i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
+        caps[i] = cap[i] * norm if norm > 0.0 else cap[i]
+    return True
+
+
+@njit
+def residuals(y, lower, upper, rows, right, nu, x, z, free, r):
+    """z = y − Aᵀν, x = clip(z), free = 1 where x = z, and r = A x − b; returns ‖x‖."""
+    M, n = rows.shape
+    for j in range(n):
+        z[j] = y[j]
+    for i in range(M):
+        if nu[i] != 0.0:
+            for j in range(n):
+                z[j] -= nu[i] * rows[i, j]
+    size = 0.0
+    for j in range(n):
+        p = clip(z[j], lower[j], upper[j])
+        x[j] = p
+        free[j] = 1.0 if p == z[j] else 0.0
+        size += p * p
+    for i in range(M):
+        r[i] = dot(rows[i], x) - right[i]
+    return np.sqrt(size)
+
+
+@njit
+def newton(rows, free, r, state, order, factor, d):
+    """The Newton direction d on the rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds.
+
+    Cholesky with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence.
+    Returns the number of rows that are in; their indices stand in ``order``.
+    """
+    M, n = rows.shape
+    k = 0
+    for i in range(M):
+        if state[i] == IN:
+            order[k] = i
+            k += 1
+    for p in range(k):
+        u = rows[int(order[p])]
+        for q in range(p + 1):
+            v = rows[int(order[q])]
+            total = 0.0
+            for j in range(n):
+                total += u[j] * v[j] * free[j]
+            for s in range(q):
+                total -= factor[p, s] * factor[q, s]
+            factor[p, q] = total / factor[q, q] if q < p else np.sqrt(max(total, PIVOT))
+    for p in range(k):
+        total = r[int(order[p])]
+        for s in range(p):
+            total -= factor[p, s] * d[s]
+        d[p] = total / factor[p, p]
+    for p in range(k - 1, -1, -1):
+        total = d[p]
+        for s in range(p + 1, k):
+            total -= factor[s, p] * d[s]
+        d[p] = total / factor[p, p]
+    return k
+
+
+@njit
+def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a, free, r, d, order, factor, y_norm):
+    """The active-set method; ν and state are the start and the result. Returns a status."""
+    M, n = rows.shape
+    size = residuals(y, lower, upper, rows, right, nu, x, z, free, r)
+    entered = -1
+    for _ in range(60 + 8 * M):
+        noise = y_norm + size
+        for i in range(M):
+            noise += abs(nu[i])
+        noise *= ROUNDING
+        settled = True
+        for i in range(M):
+            if state[i] == IN and not abs(r[i]) <= noise + ROUNDING * abs(right[i]):
+                settled = False
+        if settled:
+            entered, worst = -1, 0.0
+            for i in range(M):
+                excess = r[i] if state[i] == OUT else -r[i] if state[i] == FULL else 0.0
+                excess -= noise + ROUNDING * abs(right[i])
+                if excess > worst:
+                    entered, worst = i, excess
+            if entered < 0:
+                return CONVERGED
+            state[entered] = IN
+        k = newton(rows, free, r, state, order, factor, d)
+        # the direction in x, and where it meets a bound of the multipliers
+        for j in range(n):
+            a[j] = 0.0
+        rd, length, ceiling, blocking, signed = 0.0, 0.0, np.inf, -1, False
+        for p in range(k):
+            i = int(order[p])
+            for j in range(n):
+                a[j] += d[p] * rows[i, j]
+            rd += d[p] * r[i]
+            length += abs(d[p])
+            if i >= equalities:
+                room = np.inf
+                if d[p] < 0.0:
+                    signed = True
+                    room = nu[i] / max(-d[p], 1e-300)
+                elif d[p] > 0.0 and caps[i] < np.inf:
+                    room = (caps[i] - nu[i]) / max(d[p], 1e-300)
+                if room < ceiling:
+                    ceiling, blocking = room, p
+        if not (rd > 0.0 and rd < np.inf):
+            return UNCONVERGED
+        # b such that h(α) = ⟨d, r(ν + α d)⟩, consistent with the residuals in hand
+        b, slope = -rd, 0.0
+        for j in range(n):
+            b += a[j] * x[j]
+            slope += a[j] * a[j] * free[j]
+        tol = 0.25 * length * noise
+        if ceiling == np.inf:
+            least = limit(lower, upper, a, b)
+            if least > length * EMPTY * (size + y_norm) and not signed:
+                return INFEASIBLE
+            if least > -tol:
+                return UNCONVERGED
+        alpha = min(1.0, ceiling)
+        if ceiling > 0.0 and rd > tol:
+            alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
+        for p in range(k):
+            nu[int(order[p])] += alpha * d[p]
+        if alpha == ceiling:
+            i = int(order[blocking])
+            nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
+            state[i] = OUT if d[blocking] < 0.0 else FULL
+            if i == entered and alpha == 0.0:
+                return UNCONVERGED  # rounding turned an ascent into a step back
+        size = residuals(y, lower, upper, rows, right, nu, x, z, free, r)
+    return UNCONVERGED
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], int64, float64[::1], "
+        "float64[::1], float64[::1], int64[::1]"
+    ],
+    "(n),(n),(n),(m,n),(m),(m),(),(w)->(n),(m),()",
+)
+def box_rows(y, lower, upper, A, b, cap, equalities, work, x, nu, status):
+    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; ``work`` from `workspace`."""
+    M, n = A.shape
+    rows = work[: M * n].reshape(M, n)
+    at = M * n
+    factor = work[at : at + M * M].reshape(M, M)
+    at += M * M
+    vectors = work[at : at + 7 * M].reshape(7, M)
+    lines = work[at + 7 * M :].reshape(3, n)
+    right, caps, norms = vectors[0], vectors[1], vectors[2]
+    state = vectors[3]
+    status[0] = NONFINITE
+    y_norm = np.sqrt(dot(y, y))
+    if not y_norm < np.inf or not normalise(A, b, cap, rows, right, caps, norms):
+        return
+    for i in range(M):
+        nu[i] = 0.0
+        state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
+        # a zero row asks 0 ≤ b
+        if norms[i] == 0.0 and cap[i] == np.inf and (b[i] < 0.0 or (i < equalities and b[i] > 0.0)):
+            for j in range(n):
+                x[j] = clip(y[j], lower[j], upper[j])
+            status[0] = INFEASIBLE
+            return
+    status[0] = maximise(
+        y, lower, upper, rows, right, caps, equalities, nu, state, x,
+        lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
+    )  # fmt: skip
+    for i in range(M):
+        nu[i] = nu[i] / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64[::1], float64[::1], "
+        "float64[::1], float64[::1], int64[::1]"
+    ],
+    "(n),(n),(),(m,n),(m),(m),(w)->(n),(m),()",
+)
+def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``work`` from `workspace`.
+
+    With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem without the
+    ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on each set of active
+    rows, so that interpolation in s² inside a bracket ends after a few steps.
+    """
+    M, n = A.shape
+    rows = work[: M * n].reshape(M, n)
+    at = M * n
+    factor = work[at : at + M * M].reshape(M, M)
+    at += M * M
+    vectors = work[at : at + 7 * M].reshape(7, M)
+    lines = work[at + 7 * M : at + 7 * M + 3 * n].reshape(3, n)
+    target, lower, upper = np.empty(n), np.full(n, -np.inf), np.full(n, np.inf)
+    right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
+    room = np.empty(M)
+    status[0] = NONFINITE
+    z_norm, c_norm = 0.0, np.sqrt(dot(center, center))
+    for j in range(n):
+        z_norm += (y[j] - center[j]) ** 2
+    z_norm = np.sqrt(z_norm)
+    if not z_norm < np.inf or not normalise(A, b, cap, rows, right, caps, norms):
+        return
+    largest = 0.0
+    for i in range(M):
+        nu[i] = 0.0
+        state[i] = OUT
+        if norms[i] == 0.0 and cap[i] == np.inf and b[i] < 0.0:
+            status[0] = INFEASIBLE
+            return
+        if right[i] < 1e300:
+            right[i] -= dot(rows[i], center)
+            largest = max(largest, abs(right[i]))
+    rim = radius * radius
+    # the bracket: low end s = 0, high end s = 1, excesses ‖p‖² − radius² at both
+    low, high, low_excess, high_excess = 0.0, 1.0, -rim, 0.0
+    sigma, tight = 1.0, 8.0 * ROUNDING * (rim + radius * c_norm)
+    side = 0
+    for step in range(80):
+        s = np.sqrt(sigma)
+        for j in range(n):
+            target[j] = s * (y[j] - center[j])
+        for i in range(M):
+            room[i] = s * min(caps[i], 1e300) if caps[i] < np.inf else np.inf
+            if state[i] == FULL:
+                nu[i] = room[i]
+            elif nu[i] > room[i]:
+                nu[i], state[i] = room[i], FULL
+        status[0] = maximise(
+            target, lower, upper, rows, right, room, 0, nu, state, x,
+            lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, s * z_norm,
+        )  # fmt: skip
+        if status[0] != CONVERGED:
+            return
+        excess = dot(x, x) - rim
+        if step == 0:
+            if excess <= tight:
+                break
+            high_excess = excess
+            sigma = 0.0
+            continue
+        if sigma == 0.0:
+            if excess > -tight:  # the rows touch the ball, or miss it
+                miss = np.sqrt(max(excess + rim, 0.0)) - radius
+                status[0] = INFEASIBLE if miss > EMPTY * (radius + c_norm + largest) else CONVERGED
+                break
+            low_excess = excess
+        else:
+            if abs(excess) <= tight or not low < sigma < high:
+                break
+            if excess > 0.0:
+                high, high_excess = sigma, excess
+                low_excess *= 0.5 if side == 1 else 1.0  # the Illinois rule: no end may stay for ever
+                side = 1
+            else:
+                low, low_excess = sigma, excess
+                high_excess *= 0.5 if side == -1 else 1.0
+                side = -1
+        sigma = low + (high - low) * (-low_excess / max(high_excess - low_excess, 1e-300))
+        if not low < sigma < high:
+            sigma = 0.5 * (low + high)
+            if not low < sigma < high:
+                break
+    s = np.sqrt(sigma)
+    for j in range(n):
+        x[j] += center[j]
+    for i in range(M):
+        share = nu[i] / max(s, 1e-300) if nu[i] > 0.0 else 0.0
+        nu[i] = share / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0

@@ -1,0 +1,336 @@
+"""What a run cost: the ledger of loss and constraint violation.
+
+With the rows g_{t,i} of round t, g_t = max_i g_{t,i} and v_t = max(0, g_t(x_t)):
+
+============== ======================================================= =================================
+loss           Σ_t f_t(x_t)
+ccv_soft       Σ_t g_t(x_t)                                            slack makes up for violation
+ccv1           Σ_t v_t                                                 the paper's CCV₁
+ccv2           Σ_t v_t²                                                the paper's CCV₂ (its CCV^∞)
+ccv2_sum       Σ_t Σ_i max(0, g_{t,i}(x_t))²                           every row counts (its CCV^1)
+ccv2_hist      Σ_t Σ_{τ≤t} max(0, g_τ(x_t))²                           earlier constraints persist
+ccv2_window    the same over the constraints that a window remembers
+============== ======================================================= =================================
+
+Regret is the loss less that of the best fixed action in hindsight, which a ledger cannot know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt._arrays import Array, ArrayLike, as_floats
+from cocopt.errors import InvalidInput
+
+__all__ = ["CompensatedSum", "Ledger", "of"]
+
+History: TypeAlias = Literal["hist", "window"] | None
+Value: TypeAlias = np.float64 | Array
+
+_NAMES = ("loss", "ccv_soft", "ccv1", "ccv2", "ccv2_sum")
+_HISTORY, _INFEASIBLE, _SUMS = 5, 6, 7
+_IDLE = np.array([[-np.inf]])
+_NOTHING = np.zeros(1)
+
+_kernel: Any = None
+
+
+def _fold(*arguments: Array) -> Array:
+    global _kernel
+    if _kernel is None:  # numba loads on first use
+        from cocopt.kernels.ledger import fold
+
+        _kernel = fold
+    sums: Array = _kernel(*arguments)
+    return sums
+
+
+class CompensatedSum(NamedTuple):
+    """A running sum that carries its rounding errors along (Neumaier 1974), one number or an array of them.
+
+    The error of n additions is that of a single rounding, plus n²ε² of Σ|terms|: nothing to see after 10^7 of them.
+
+    Examples
+    --------
+    >>> from cocopt.metrics import CompensatedSum
+    >>> total = CompensatedSum()
+    >>> for term in (1e16, 1.0, 1.0, -1e16):
+    ...     total = total.plus(term)
+    >>> total.value
+    2.0
+    """
+
+    total: float | Array = 0.0
+    carry: float | Array = 0.0
+
+    def plus(self, term: float | Array) -> CompensatedSum:
+        """The sum with one more term."""
+        old = self.total
+        new = old + term
+        part = new - old
+        return CompensatedSum(new, self.carry + ((old - (new - part)) + (term - part)))
+
+    @property
+    def value(self) -> float | Array:
+        """The sum, rounded once."""
+        return self.total + self.carry
+
+
+class Ledger:
+    """The running metrics of one stream or of a batch of trials; immutable, of constant size.
+
+    Values are numbers for one stream and arrays of the batch's shape for many. All sums are compensated.
+
+    Examples
+    --------
+    >>> from cocopt.metrics import Ledger
+    >>> ledger = Ledger.zero()
+    >>> for loss, rows in [(1.0, [0.5, -2.0]), (2.0, [-1.0, -3.0]), (4.0, [2.0, 1.0])]:
+    ...     ledger = ledger.after(loss, rows)
+    >>> ledger
+    Ledger(rounds=3, loss=7, ccv_soft=1.5, ccv1=2.5, ccv2=4.25, ccv2_sum=5.25)
+    >>> ledger.ccv1
+    np.float64(2.5)
+    """
+
+    __slots__ = ("_history", "_rounds", "_sums")
+
+    _history: History
+    _rounds: int
+    _sums: Array
+
+    @classmethod
+    def zero(cls, batch: tuple[int, ...] = (), history: History = None) -> Ledger:
+        """The ledger before round 1.
+
+        Parameters
+        ----------
+        batch : tuple of int
+            The shape of the trials; () for one stream.
+        history : None, "hist" or "window"
+            Whether `after` is told of earlier constraints: of all of them, or of those in a window.
+        """
+        if history not in (None, "hist", "window"):
+            raise InvalidInput(f"history: expected None, 'hist' or 'window', got {history!r}")
+        return cls._make(0, history, np.zeros((*batch, 2 * _SUMS)))
+
+    @classmethod
+    def _make(cls, rounds: int, history: History, sums: Array) -> Ledger:
+        ledger = object.__new__(cls)
+        ledger._rounds, ledger._history, ledger._sums = rounds, history, sums
+        return ledger
+
+    def after(
+        self,
+        loss: ArrayLike | None,
+        rows: ArrayLike | None,
+        past: ArrayLike | None = None,
+        infeasible: ArrayLike | None = None,
+    ) -> Ledger:
+        """The ledger after one more round; arguments broadcast over the batch, None stands for nothing revealed.
+
+        Parameters
+        ----------
+        loss : array (...)
+            f_t(x_t).
+        rows : array (..., M)
+            g_{t,i}(x_t), −inf for an idle row; a round in which all are idle adds nothing.
+        past : array (...)
+            Σ_τ max(0, g_τ(x_t))² over the earlier constraints that are still remembered.
+        infeasible : array of bool (...)
+            Whether no point of K satisfied the constraint.
+        """
+        if past is not None:
+            _require_history(self._history)
+        try:
+            with_round = _IDLE if rows is None else np.asarray(rows)[..., None, :]
+        except IndexError:
+            raise InvalidInput(f"Ledger: expected rows of shape (..., M), got {rows!r}") from None
+        return self._fold(
+            1,
+            _NOTHING if loss is None else np.asarray(loss)[..., None],
+            with_round,
+            _NOTHING if past is None else np.asarray(past)[..., None],
+            _NOTHING if infeasible is None else np.asarray(infeasible)[..., None],
+        )
+
+    def _fold(self, rounds: int, loss: Array, rows: Array, past: Array, infeasible: Array) -> Ledger:
+        try:
+            sums = _fold(rows, loss, past, infeasible, self._sums)
+        except (TypeError, ValueError):
+            sums = None
+        if sums is None or sums.shape != self._sums.shape:
+            shapes = ", ".join(str(array.shape) for array in (loss, rows, past, infeasible))
+            raise InvalidInput(
+                f"Ledger: expected numbers that broadcast to the batch {self.batch}, got loss, rows, past, infeasible "
+                f"of shapes {shapes} (axis of rounds included)"
+            )
+        return self._make(self._rounds + rounds, self._history, sums)
+
+    def _sum(self, i: int) -> Value:
+        value: Value = self._sums[..., 2 * i] + self._sums[..., 2 * i + 1]
+        return value
+
+    def _historic(self, history: str) -> Value:
+        if self._history != history:
+            raise AttributeError(f"ccv2_{history} is kept only by a ledger with history={history!r}")
+        return self._sum(_HISTORY)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The shape of the trials; () for one stream."""
+        return self._sums.shape[:-1]
+
+    @property
+    def history(self) -> History:
+        """Which earlier constraints are counted: None, "hist" (all) or "window"."""
+        return self._history
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return self._rounds
+
+    @property
+    def loss(self) -> Value:
+        """Σ_t f_t(x_t)."""
+        return self._sum(0)
+
+    @property
+    def ccv_soft(self) -> Value:
+        """Σ_t g_t(x_t), in which slack makes up for violation."""
+        return self._sum(1)
+
+    @property
+    def ccv1(self) -> Value:
+        """CCV₁ = Σ_t max(0, g_t(x_t))."""
+        return self._sum(2)
+
+    @property
+    def ccv2(self) -> Value:
+        """CCV₂ = Σ_t max(0, g_t(x_t))², of the largest row."""
+        return self._sum(3)
+
+    @property
+    def ccv2_sum(self) -> Value:
+        """Σ_t Σ_i max(0, g_{t,i}(x_t))², of all rows."""
+        return self._sum(4)
+
+    @property
+    def ccv2_hist(self) -> Value:
+        """Σ_t Σ_{τ≤t} max(0, g_τ(x_t))², if every constraint is remembered."""
+        return self._historic("hist")
+
+    @property
+    def ccv2_window(self) -> Value:
+        """Σ_t Σ_τ max(0, g_τ(x_t))² over the constraints τ ≤ t that the window remembers."""
+        return self._historic("window")
+
+    @property
+    def infeasible_rounds(self) -> np.int64 | NDArray[np.int64]:
+        """In how many rounds no point of K satisfied the constraint."""
+        count: np.int64 | NDArray[np.int64] = self._sums[..., 2 * _INFEASIBLE].astype(np.int64)[()]
+        return count
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every metric that this ledger keeps, by name."""
+        names = [*_NAMES] if self._history is None else [*_NAMES, f"ccv2_{self._history}"]
+        return {name: getattr(self, name) for name in ("rounds", *names, "infeasible_rounds")}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All there is to it, for storage; `from_arrays` makes it a ledger again, bit for bit."""
+        return {
+            "rounds": np.array(self._rounds),
+            "history": np.array(self._history or ""),
+            "sums": self._sums.copy(),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ledger:
+        """The ledger that `arrays` describes."""
+        sums = np.array(arrays["sums"], dtype=np.float64)
+        if sums.ndim == 0 or sums.shape[-1] != 2 * _SUMS:
+            raise InvalidInput(f"sums: expected shape (..., {2 * _SUMS}), got {sums.shape}")
+        history: Any = str(arrays["history"]) or None
+        return cls._make(int(arrays["rounds"]), cls.zero(history=history)._history, sums)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ledger):
+            return NotImplemented
+        same = self._rounds == other._rounds and self._history == other._history
+        return same and np.array_equal(self._sums, other._sums, equal_nan=True)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        items = self.as_dict()
+        if not np.any(items["infeasible_rounds"]):
+            del items["infeasible_rounds"]
+        if self.batch == ():
+            return f"Ledger({', '.join(f'{name}={float(value):.6g}' for name, value in items.items())})"
+        shown = (f"{name}={np.mean(value):.6g}" for name, value in items.items() if name != "rounds")
+        return f"Ledger(rounds={self._rounds}, batch={self.batch}, means over trials: {', '.join(shown)})"
+
+
+def of(
+    rows: ArrayLike | None = None,
+    loss: ArrayLike | None = None,
+    past: ArrayLike | None = None,
+    infeasible: ArrayLike | None = None,
+    *,
+    history: History = None,
+) -> Ledger:
+    """The ledger of T rounds at once, equal to that of [`Ledger.after`][cocopt.metrics.Ledger.after] round by round.
+
+    Parameters
+    ----------
+    rows : array (..., T, M)
+        g_{t,i}(x_t), −inf for an idle row; leading axes are trials.
+    loss, past, infeasible : arrays (..., T)
+        As in `Ledger.after`.
+    history : None, "hist" or "window"
+        What ``past`` counts.
+
+    Examples
+    --------
+    >>> from cocopt import metrics
+    >>> metrics.of([[0.5, -2.0], [-1.0, -3.0], [2.0, 1.0]], [1.0, 2.0, 4.0])
+    Ledger(rounds=3, loss=7, ccv_soft=1.5, ccv1=2.5, ccv2=4.25, ccv2_sum=5.25)
+    """
+    if past is not None:
+        _require_history(history)
+    given: dict[str, Array] = {}
+    rounds: dict[str, int] = {}
+    batches = []
+    for name, value, core in (("rows", rows, 2), ("loss", loss, 1), ("past", past, 1), ("infeasible", infeasible, 1)):
+        if value is None:
+            continue
+        array = given[name] = as_floats(name, value)
+        if array.ndim < core:
+            raise InvalidInput(f"{name}: expected shape (..., T{', M' * (core - 1)}), got {array.shape}")
+        batches.append(array.shape[: array.ndim - core])
+        rounds[name] = array.shape[array.ndim - core]
+    if len(set(rounds.values())) != 1:
+        raise InvalidInput(f"of: expected arguments with the same number of rounds, got {rounds or 'none'}")
+    T = rounds.popitem()[1]
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        raise InvalidInput(f"of: expected leading axes that broadcast, got {batches}") from None
+    nothing = np.zeros(T)
+    return Ledger.zero(batch, history)._fold(
+        T,
+        given.get("loss", nothing),
+        given.get("rows", np.full((T, 1), -np.inf)),
+        given.get("past", nothing),
+        given.get("infeasible", nothing),
+    )
+
+
+def _require_history(history: History) -> None:
+    if history is None:
+        raise InvalidInput("past: expected None, since this ledger keeps no history, got numbers")

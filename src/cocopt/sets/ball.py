@@ -1,0 +1,69 @@
+"""Balls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocopt._arrays import Array, ArrayLike, scalar
+from cocopt.cones import Cones
+from cocopt.sets.base import ConvexSet, as_center, largest, rounding
+
+__all__ = ["Ball"]
+
+
+class Ball(ConvexSet):
+    """The Euclidean ball {x : ‖x − center‖ ≤ radius}; radius 0 gives a single point.
+
+    P_K(x) = center + (x − center)·min(1, radius/‖x − center‖). The diameter 2·radius is exact.
+
+    Parameters
+    ----------
+    center : array (n,), or a number for the same entry in each coordinate
+    radius : float
+    dim : int, optional
+        The dimension, needed when the centre is a number.
+
+    Examples
+    --------
+    >>> from cocopt import Ball
+    >>> K = Ball(0, 1.0, dim=2)
+    >>> K.project([[3.0, 4.0], [0.25, 0.5]])
+    array([[0.6 , 0.8 ],
+           [0.25, 0.5 ]])
+    >>> K.diameter
+    2.0
+    """
+
+    def __init__(self, center: ArrayLike, radius: float, dim: int | None = None) -> None:
+        self.radius = scalar("radius", radius, nonnegative=True)
+        self.center = as_center(center, dim)
+        self.dim = self.center.size
+        self._slack = rounding(self.dim, self.radius + float(np.abs(self.center).max()))
+
+    def _project(self, point: Array) -> Array:
+        offset = point - self.center
+        norm = np.linalg.norm(offset, axis=-1, keepdims=True)
+        outside = norm > self.radius + self._slack
+        return np.where(outside, self.center + offset * (self.radius / np.where(outside, norm, 1.0)), point)
+
+    def _violation(self, point: Array) -> Array:
+        excess: Array = np.linalg.norm(point - self.center, axis=-1) - self.radius
+        return np.maximum(excess, 0.0)
+
+    @property
+    def diameter(self) -> float:
+        return 2 * self.radius
+
+    @property
+    def scale(self) -> float:
+        return largest(self.center, self.radius)
+
+    def cones(self) -> Cones:
+        A = np.concatenate([np.zeros((1, self.dim)), -np.eye(self.dim)])
+        b = np.concatenate([[self.radius], -self.center])
+        return Cones(A, b, np.zeros((self.dim + 1, 0)), (("soc", self.dim + 1),))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"center": self.center, "radius": self.radius}

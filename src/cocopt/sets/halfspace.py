@@ -1,0 +1,73 @@
+"""Halfspaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocopt._arrays import Array, ArrayLike, as_floats, frozen, require_finite, scalar
+from cocopt.cones import Cones
+from cocopt.errors import EmptySet, InvalidInput
+from cocopt.sets.base import ConvexSet, Polyhedral, largest, rounding
+
+__all__ = ["Halfspace"]
+
+
+class Halfspace(ConvexSet):
+    """The halfspace {x : ⟨a, x⟩ ≤ b}, unbounded.
+
+    P_K(x) = x − max(⟨a, x⟩ − b, 0)·a/‖a‖².
+
+    Parameters
+    ----------
+    a : array (n,), not zero
+    b : float
+
+    Examples
+    --------
+    >>> from cocopt import Halfspace
+    >>> K = Halfspace([3.0, 4.0], 5.0)
+    >>> K.project([3.0, 4.0])
+    array([0.6, 0.8])
+    >>> K.violation([3.0, 4.0])
+    np.float64(4.0)
+    """
+
+    def __init__(self, a: ArrayLike, b: float) -> None:
+        normal = require_finite("a", as_floats("a", a))
+        if normal.ndim != 1:
+            raise InvalidInput(f"a: expected shape (n,), got {normal.shape}")
+        self.a, self.b = frozen(normal), scalar("b", b)
+        self.dim = self.a.size
+        if not self.a.any():
+            if self.b < 0:
+                raise EmptySet(f"Halfspace: a is zero and b is negative: 0 ≤ {self.b} holds nowhere")
+            raise InvalidInput("a: expected a vector that is not zero, got zero: K would be the whole space")
+        size = np.abs(self.a).max()  # first, lest squares of very small or large entries be lost
+        norm = size * np.linalg.norm(self.a / size)
+        self._unit, self._offset = frozen(self.a / norm), float(self.b / norm)
+
+    def _project(self, point: Array) -> Array:
+        for _ in range(2):  # from far away the first step rounds coarsely; the second mends it
+            excess = point @ self._unit - self._offset
+            noise = rounding(self.dim, 1.0) * (np.abs(point) @ np.abs(self._unit) + abs(self._offset))
+            point = np.where((excess > noise)[..., None], point - excess[..., None] * self._unit, point)
+        return point
+
+    def _violation(self, point: Array) -> Array:
+        return np.maximum(point @ self._unit - self._offset, 0.0)
+
+    @property
+    def scale(self) -> float:
+        return largest(self._offset)
+
+    def cones(self) -> Cones:
+        return Cones(self._unit[None, :], np.array([self._offset]), np.zeros((1, 0)), (("nonneg", 1),))
+
+    def polyhedral(self) -> Polyhedral:
+        free = np.full(self.dim, np.inf)
+        return Polyhedral(-free, free, self._unit[None, :], np.array([self._offset]))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"a": self.a, "b": self.b}

@@ -1,0 +1,102 @@
+"""Cartesian products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.cones import Cones, stack
+from cocopt.errors import InvalidInput
+from cocopt.sets.base import ConvexSet, Polyhedral
+
+__all__ = ["Product"]
+
+
+class Product(ConvexSet):
+    """The product K₁ × K₂ × …, whose points are those of the parts one after the other.
+
+    P_K projects each part by itself. The diameter √(Σ Dᵢ²) is exact if those of the parts are.
+
+    Parameters
+    ----------
+    sets : sequence of ConvexSet
+
+    Examples
+    --------
+    >>> from cocopt import Box, Product, Simplex
+    >>> K = Product([Box(0.0, 1.0, dim=1), Simplex(2)])
+    >>> K.project([3.0, 1.0, 1.0])
+    array([1. , 0.5, 0.5])
+    """
+
+    def __init__(self, sets: Sequence[ConvexSet]) -> None:
+        parts = tuple(sets) if isinstance(sets, Sequence) else ()
+        if not parts:
+            raise InvalidInput(f"sets: expected a sequence of at least one set, got {sets!r}")
+        for i, part in enumerate(parts):
+            if not isinstance(part, ConvexSet):
+                raise InvalidInput(f"sets: expected sets, got {type(part).__name__} at index {i}")
+        self.sets = parts
+        self.dim = sum(part.dim for part in parts)
+        self._cuts = np.cumsum([part.dim for part in parts])[:-1]
+
+    def _project(self, point: Array) -> Array:
+        pieces = np.split(point, self._cuts, axis=-1)
+        return np.concatenate([part._project(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=-1)
+
+    def _violation(self, point: Array) -> Array:
+        pieces = np.split(point, self._cuts, axis=-1)
+        worst: Array = np.max([part._violation(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=0)
+        return worst
+
+    @property
+    def diameter(self) -> float:
+        return float(np.linalg.norm([part.diameter for part in self.sets]))
+
+    @property
+    def scale(self) -> float:
+        return max(part.scale for part in self.sets)
+
+    def cones(self) -> Cones | None:
+        pieces: list[Cones] = []
+        start = 0
+        for part in self.sets:
+            piece = part.cones()
+            if piece is None:
+                return None
+            own, auxiliary = np.split(piece.A, [part.dim], axis=1)
+            pieces.append(piece._replace(A=np.concatenate([self._widen(own, start), auxiliary], axis=1)))
+            start += part.dim
+        return stack(pieces, self.dim)
+
+    def polyhedral(self) -> Polyhedral | None:
+        parts: list[Polyhedral] = []
+        start = 0
+        for part in self.sets:
+            piece = part.polyhedral()
+            if piece is None:
+                return None
+            parts.append(piece._replace(A=self._widen(piece.A, start)))
+            start += part.dim
+        # equality rows come first
+        A = [p.A[: p.equalities] for p in parts] + [p.A[p.equalities :] for p in parts]
+        b = [p.b[: p.equalities] for p in parts] + [p.b[p.equalities :] for p in parts]
+        return Polyhedral(
+            np.concatenate([p.lower for p in parts]),
+            np.concatenate([p.upper for p in parts]),
+            np.concatenate(A),
+            np.concatenate(b),
+            sum(p.equalities for p in parts),
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"sets": list(self.sets)}
+
+    def _widen(self, rows: Array, start: int) -> Array:
+        """Rows over one part as rows over the whole point."""
+        wide = np.zeros((rows.shape[0], self.dim))
+        wide[:, start : start + rows.shape[1]] = rows
+        return wide

@@ -1,0 +1,83 @@
+"""Simplices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocopt._arrays import Array, positive_int, scalar
+from cocopt.cones import Cones
+from cocopt.sets.base import ConvexSet, Polyhedral, rounding
+
+__all__ = ["Simplex"]
+
+
+class Simplex(ConvexSet):
+    """The simplex {x ≥ 0 : Σ x_i = total}.
+
+    P_K(x) = max(x − θ, 0) with the θ that makes the sum right, found by sorting (Duchi et al. 2008).
+    The diameter total·√2 (0 for n = 1) is exact.
+
+    Parameters
+    ----------
+    dim : int
+    total : float, default 1
+
+    Examples
+    --------
+    >>> from cocopt import Simplex
+    >>> K = Simplex(3)
+    >>> K.project([0.5, 0.75, -2.0])
+    array([0.375, 0.625, 0.   ])
+    >>> K.contains([0.5, 0.5, 0.5])
+    np.False_
+    """
+
+    def __init__(self, dim: int, total: float = 1.0) -> None:
+        self.dim = positive_int("dim", dim)
+        self.total = scalar("total", total, positive=True)
+        self._slack = rounding(self.dim, self.total)
+
+    def _project(self, point: Array) -> Array:
+        outside = (point < 0).any(axis=-1) | (np.abs(point.sum(axis=-1) - self.total) > self._slack)
+        return np.where(outside[..., None], project_simplex(point, self.total), point)
+
+    def _violation(self, point: Array) -> Array:
+        off_plane = np.abs(point.sum(axis=-1) - self.total) / np.sqrt(self.dim)
+        worst: Array = np.maximum(off_plane, (-point).max(axis=-1))
+        return worst
+
+    @property
+    def diameter(self) -> float:
+        return self.total * np.sqrt(2.0).item() if self.dim > 1 else 0.0
+
+    @property
+    def scale(self) -> float:
+        return self.total
+
+    def cones(self) -> Cones:
+        A = np.concatenate([np.ones((1, self.dim)), -np.eye(self.dim)])
+        b = np.concatenate([[self.total], np.zeros(self.dim)])
+        return Cones(A, b, np.zeros((self.dim + 1, 0)), (("zero", 1), ("nonneg", self.dim)))
+
+    def polyhedral(self) -> Polyhedral:
+        lower, upper = np.zeros(self.dim), np.full(self.dim, np.inf)
+        return Polyhedral(lower, upper, np.ones((1, self.dim)), np.array([self.total]), equalities=1)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"dim": self.dim, "total": self.total}
+
+
+def project_simplex(point: Array, total: float) -> Array:
+    """argmin of ‖x − point‖ over x ≥ 0 with Σ x_i = total ≥ 0, for each point (..., n)."""
+    # Entries more than `total` below the largest become zero; measured from the largest, the others keep their digits.
+    gap = np.maximum(point - point.max(axis=-1, keepdims=True), -total)
+    falling = -np.sort(-gap, axis=-1)
+    surplus = np.cumsum(falling, axis=-1) - total
+    kept = (falling * np.arange(1, point.shape[-1] + 1) > surplus).sum(axis=-1, keepdims=True)
+    kept = np.maximum(kept, 1)  # total = 0 keeps none
+    x = np.maximum(gap - np.take_along_axis(surplus, kept - 1, axis=-1) / kept, 0.0)
+    # One Newton step on the support takes away what the long cumulative sum has rounded.
+    support = np.maximum((x > 0).sum(axis=-1, keepdims=True), 1)
+    return np.where(x > 0, np.maximum(x - (x.sum(axis=-1, keepdims=True) - total) / support, 0.0), 0.0)

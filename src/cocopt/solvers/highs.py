@@ -1,0 +1,39 @@
+"""HiGHS (through scipy), for the linear programs that decide whether a polyhedron is empty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.errors import SolverFailure
+
+__all__ = ["least_violation"]
+
+
+def least_violation(
+    lower: Array, upper: Array, A: Array, b: Array, equalities: int, rows: Array, right: Array, unit: Array
+) -> tuple[float, Array]:
+    """The least t for which some x in {lower ≤ x ≤ upper, A x ≤ b} has rows·x ≤ right + t·unit, and such an x."""
+    from scipy.optimize import linprog
+
+    use = right < np.inf
+    n = lower.size
+    keep = b < np.inf
+    keep[:equalities] = False
+    upper_rows = np.concatenate([np.hstack([rows[use], -unit[use, None]]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])])
+    result = linprog(
+        np.eye(n + 1)[n],
+        A_ub=upper_rows,
+        b_ub=np.concatenate([right[use], b[keep]]),
+        A_eq=np.hstack([A[:equalities], np.zeros((equalities, 1))]) if equalities else None,
+        b_eq=b[:equalities] if equalities else None,
+        bounds=[*zip(lower, upper, strict=True), (None, None)],
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if result.status == 3:  # unbounded: the rows can be satisfied with any margin
+        return -np.inf, np.clip(np.zeros(n), lower, upper)
+    if result.x is None:
+        raise SolverFailure(f"HiGHS could not find the least violation: {result.message}")
+    x = np.clip(result.x[:n], lower, upper)
+    return float(((rows[use] @ x - right[use]) / unit[use]).max()), x

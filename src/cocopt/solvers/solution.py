@@ -1,0 +1,17 @@
+"""What a solver wrapper returns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cocopt._arrays import Array
+
+__all__ = ["Solution"]
+
+
+class Solution(NamedTuple):
+    """A point, the multipliers of the constraint's rows, and a status of `cocopt.kernels.status`."""
+
+    point: Array
+    multipliers: Array
+    status: int

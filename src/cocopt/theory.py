@@ -1,0 +1,311 @@
+"""What the theorems promise: bounds before a run, and the certificate that a run itself proves.
+
+Setting: x_{t+1} = P_{K ∩ {g_t ≤ 0}}(x_t − η_t ∇f_t(x_t)) with steps that never increase; D the diameter of K, L_f and
+L_g Lipschitz constants of the losses and constraints over K, and some point of K satisfies every constraint.
+
+Which violation to bound? With T rounds and |g_t| ≤ B over K,
+
+    CCV₁ ≤ √(T · CCV₂)    and    CCV₂ ≤ B · CCV₁,
+
+so a bound on either gives one on the other. CCV₂ = O(log T) is the stronger statement about each round: at most CCV₂/ε²
+rounds violate by more than ε, and CCV₁ = O(√(T log T)) follows. CCV₁ = O(√T) is the stronger one about the total, but
+from it CCV₂ = O(√T) at best: it allows rare large violations as well as many small ones. Where a violation's
+cost grows with its size (heat, debt, overload), CCV₂ is the measure; where it is paid by the unit, CCV₁ is. Both depend
+on the scale of g (g → c g makes them |c| CCV₁ and c² CCV₂): put constraints in units in which 1 is a violation that
+matters. The violation of round 1 belongs to the start point, not to the method, and can dominate CCV₂.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt._arrays import Array, ArrayLike, scalar
+from cocopt.errors import InvalidInput
+from cocopt.metrics import CompensatedSum, Value
+from cocopt.steps import Adaptive, Constant, Power, Schedule, Step, StronglyConvex, as_schedule, checked_step
+
+__all__ = ["Bounds", "Certificate", "bounds"]
+
+_CHUNK = 1 << 18  # terms of a long sum held in memory at once
+
+
+class Bounds(NamedTuple):
+    """Upper bounds, numbers or arrays in the shape of T."""
+
+    regret: Value
+    ccv1: Value
+    ccv2: Value
+
+
+def bounds(
+    steps: Schedule | Callable[[int], float],
+    T: ArrayLike,
+    *,
+    diameter: float,
+    lipschitz_f: float,
+    lipschitz_g: float,
+    first_gradient: float | None = None,
+) -> Bounds:
+    """What CLASP promises for T rounds, with constants; CCV₁ always through √(T · CCV₂).
+
+    ================ ======================================== ===========================================
+    steps            Regret_T ≤                               CCV₂ ≤
+    ================ ======================================== ===========================================
+    any η_t          D²/(2η_T) + (L_f²/2) Σ_t η_t             L_g² (D² + 2 L_f D Σ_t η_t)
+    StronglyConvex   (L_f²/(2m)) (1 + ln T)                   L_g² (D² + (2 L_f D/m) (1 + ln T))
+    Adaptive         (D²/(2c) + c) L_f √T                     L_g² (D² + 2 c D S)
+    ================ ======================================== ===========================================
+
+    The first row is meant for convex losses: Power, Constant and any callable that never increases. In the last one
+    c is the schedule's own scale · D. With n_t = ‖∇f_t(x_t)‖ and G_t = Σ_{s≤t} n_s², its regret follows from
+    D²/(2η_T) + Σ_t η_t n_t²/2 with η_t = c/√G_t and Σ_t n_t²/√G_t ≤ 2√G_T ≤ 2 L_f √T; its CCV₂ from
+    L_g² (D² + 2 D Σ_t η_t n_t) and Σ_t n_t/√G_t ≤ S. Without knowledge of the gradients S = T (they may grow
+    geometrically, and each step is then as long as K); given the first of them that is not 0,
+    S = √(T (1 + ln(T L_f²/n_1²))), from Cauchy's inequality and Σ_t n_t²/G_t ≤ 1 + ln(G_T/n_1²).
+
+    Parameters
+    ----------
+    steps : Schedule or callable of t
+    T : int or array of int
+        The numbers of rounds; sums over t are computed term by term up to the largest.
+    diameter, lipschitz_f, lipschitz_g : float
+        D, L_f and L_g.
+    first_gradient : float, optional
+        For Adaptive: the norm of the first gradient that is not 0, or a lower bound of it.
+
+    Examples
+    --------
+    >>> from cocopt import steps, theory
+    >>> theory.bounds(steps.Power(0.5), [100, 10_000], diameter=1.0, lipschitz_f=1.0, lipschitz_g=1.0).regret
+    array([ 14.29, 149.27])
+    >>> theory.bounds(steps.StronglyConvex(1.0), 100, diameter=1.0, lipschitz_f=2.0, lipschitz_g=1.0)
+    Bounds(regret=np.float64(11.21), ccv1=np.float64(48.40), ccv2=np.float64(23.42))
+    """
+    schedule = as_schedule(steps)
+    D = scalar("diameter", diameter, nonnegative=True)
+    L_f = scalar("lipschitz_f", lipschitz_f, nonnegative=True)
+    L_g = scalar("lipschitz_g", lipschitz_g, nonnegative=True)
+    rounds = np.asarray(T)
+    if rounds.dtype.kind not in "iu" or rounds.size == 0 or rounds.min() < 1:
+        raise InvalidInput(f"T: expected positive integers, got {T!r}")
+    n = rounds.astype(np.float64)
+    if isinstance(schedule, StronglyConvex):
+        total = (1.0 + np.log(n)) / schedule.m
+        regret = L_f**2 / 2 * total
+        path = L_f * total
+    elif isinstance(schedule, Adaptive):
+        c = schedule.scale * schedule.D
+        regret = (D**2 / (2 * c) + c) * L_f * np.sqrt(n)
+        if first_gradient is None:
+            path = c * n
+        else:
+            first = scalar("first_gradient", first_gradient, positive=True)
+            path = c * np.minimum(n, np.sqrt(n * (1.0 + np.log(np.maximum(n * (L_f / first) ** 2, 1.0)))))
+    else:
+        total, last = _sums(schedule, rounds)
+        regret = D**2 / (2 * last) + L_f**2 / 2 * total
+        path = L_f * total
+    ccv2 = L_g**2 * (D**2 + 2 * D * path)
+    return Bounds(regret, np.sqrt(n * ccv2), ccv2)
+
+
+def _sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
+    """(Σ_{t≤T} η_t, η_T) for each T."""
+    total, last = np.empty(rounds.shape), np.empty(rounds.shape)
+    running, previous = CompensatedSum(), np.inf
+    end = int(rounds.max())
+    for start in range(1, end + 1, _CHUNK):
+        t = np.arange(start, min(start + _CHUNK, end + 1))
+        if isinstance(schedule, Power):
+            steps = schedule.scale * t.astype(np.float64) ** -schedule.beta
+        elif isinstance(schedule, Constant):
+            steps = np.full(t.shape, schedule.c)
+        else:
+            steps = np.empty(t.shape)
+            for i, now in enumerate(t.tolist()):  # without gradients: a schedule that needs them is refused
+                steps[i] = previous = float(checked_step(schedule, now, np.nan, previous))
+        here = (rounds >= start) & (rounds <= t[-1])
+        total[here] = np.cumsum(steps)[rounds[here] - start] + running.value
+        last[here] = steps[rounds[here] - start]
+        running = running.plus(steps.sum())
+    return total[()], last[()]
+
+
+_INFEASIBLE, _WEAK, _MOVED, _FAST = 1, 2, 4, 8
+_REASONS = {
+    _INFEASIBLE: "in some round no point of K satisfied the constraint",
+    _WEAK: "a loss was less strongly convex than the steps assume",
+    _MOVED: "the action played differed from the one asked for",
+    _FAST: "the steps fell faster than 1/(m t)",
+}
+_UNBOUNDED = "K is unbounded"
+
+
+class Certificate:
+    """The regret bound that a run itself proves, from the steps and gradients that it saw; immutable.
+
+    Against every fixed x in K that satisfies all constraints of the run,
+
+        Regret_T ≤ D²/(2η_T) + ½ Σ_t η_t ‖∇f_t(x_t)‖²     (convex losses, steps that never increase)
+        Regret_T ≤ ½ Σ_t η_t ‖∇f_t(x_t)‖²                 (m-strongly convex losses, η_t = 1/(m t))
+
+    No Lipschitz constant enters. Rounds that reveal no loss count for nothing; a step of 0 is none, and η_T is the last
+    step taken. The certificate is void once an assumption was seen to fail; `reasons` says which. The sum is
+    compensated; the bound is exact up to rounding.
+
+    Examples
+    --------
+    >>> from cocopt.theory import Certificate
+    >>> proof = Certificate.zero(diameter=2.0)
+    >>> proof = proof.after(1.0, 4.0).after(0.5, 4.0)
+    >>> proof.value
+    np.float64(7.0)
+    >>> proof.after(0.5, 1.0, infeasible=True)
+    Certificate(void: in some round no point of K satisfied the constraint)
+    """
+
+    __slots__ = ("_batch", "_diameter", "_last", "_modulus", "_seen", "_sum")
+
+    _batch: tuple[int, ...]
+    _diameter: float
+    _modulus: float
+    _last: Step
+    _seen: int | NDArray[np.int64]
+    _sum: CompensatedSum
+
+    @classmethod
+    def zero(cls, batch: tuple[int, ...] = (), *, diameter: float, modulus: float = 0.0) -> Certificate:
+        """The certificate before round 1.
+
+        Parameters
+        ----------
+        batch : tuple of int
+            The shape of the trials; () for one stream.
+        diameter : float
+            D, or an upper bound; may be infinite, which is fatal only to the convex form.
+        modulus : float
+            m of the steps 1/(m t) for the strongly convex form, 0 for the convex one (a schedule's `modulus`).
+        """
+        m = scalar("modulus", modulus, nonnegative=True)
+        if not diameter >= 0.0:
+            raise InvalidInput(f"diameter: expected a non-negative number or inf, got {diameter}")
+        return cls._make(batch, float(diameter), m, np.inf, 0, CompensatedSum())
+
+    @classmethod
+    def _make(
+        cls,
+        batch: tuple[int, ...],
+        diameter: float,
+        modulus: float,
+        last: Step,
+        seen: int | NDArray[np.int64],
+        total: CompensatedSum,
+    ) -> Certificate:
+        # What all trials share stays a number: arithmetic on it costs next to nothing.
+        proof = object.__new__(cls)
+        proof._batch, proof._diameter, proof._modulus = batch, diameter, modulus
+        proof._last, proof._seen, proof._sum = last, seen, total
+        return proof
+
+    def after(
+        self,
+        step: Step | None,
+        gradient_sq: Step | None,
+        *,
+        modulus: Step | None = None,
+        infeasible: Any = None,
+        moved: Any = None,
+    ) -> Certificate:
+        """The certificate after one more round; arguments are numbers or one a trial.
+
+        Parameters
+        ----------
+        step, gradient_sq : float or array, or None in a round without a loss
+            η_t and ‖∇f_t(x_t)‖².
+        modulus : float or array
+            The strong convexity of f_t, needed by the strongly convex form only.
+        infeasible, moved : bool or array of bool
+            Whether no point of K satisfied the constraint; whether another action than the one asked for was played.
+        """
+        seen, last, total = self._seen, self._last, self._sum
+        if step is not None and gradient_sq is not None:
+            if self._modulus > 0.0:
+                # 1/η_t − 1/η_{t−1} ≤ m ≤ modulus of f_t is what the proof uses; the slack is for rounding alone
+                weak = (0.0 if modulus is None else modulus) < self._modulus * (1.0 - 1e-12)
+                fast = step * (1.0 / last + self._modulus) < 1.0 - 1e-12
+                seen = seen | weak * _WEAK | fast * _FAST
+            total = total.plus(step * gradient_sq)
+            last = (step or last) if isinstance(step, float) else np.where(step > 0.0, step, last)
+        if infeasible is not None:
+            seen = seen | np.multiply(infeasible, _INFEASIBLE)
+        if moved is not None:
+            seen = seen | np.multiply(moved, _MOVED)
+        return self._make(self._batch, self._diameter, self._modulus, last, seen, total)
+
+    @property
+    def value(self) -> Value:
+        """The bound on the regret, ``inf`` where it is void; one number, or one a trial."""
+        valid, bound = self.valid, np.asarray(self._sum.value) / 2.0
+        if self._modulus == 0.0 and not self._unbounded:
+            bound = bound + self._diameter**2 / (2.0 * np.asarray(self._last))
+        value: Value = np.where(valid, bound, np.inf)[()]
+        return value
+
+    @property
+    def valid(self) -> np.bool_ | NDArray[np.bool_]:
+        """Whether no assumption was seen to fail, one answer a trial."""
+        valid: np.bool_ | NDArray[np.bool_] = np.broadcast_to(self._seen, self._batch) == 0
+        return valid & (not self._unbounded)
+
+    @property
+    def _unbounded(self) -> bool:
+        return self._modulus == 0.0 and not np.isfinite(self._diameter)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Which assumptions were seen to fail, in any trial."""
+        found = int(np.bitwise_or.reduce(np.asarray(self._seen), axis=None))
+        failed = tuple(text for bit, text in _REASONS.items() if found & bit)
+        return (*failed, _UNBOUNDED) if self._unbounded else failed
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All there is to it, for storage; `from_arrays` makes it a certificate again, bit for bit."""
+        return {
+            "assumed": np.array([self._diameter, self._modulus]),
+            "batch": np.array(self._batch, dtype=np.int64),
+            "last": np.array(self._last),
+            "seen": np.array(self._seen, dtype=np.int64),
+            "total": np.array(self._sum.total),
+            "carry": np.array(self._sum.carry),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
+        """The certificate that `arrays` describes."""
+        batch = tuple(arrays["batch"].tolist())
+        diameter, modulus = arrays["assumed"].tolist()
+        stored = [arrays[name] for name in ("last", "seen", "total", "carry")]
+        for array in stored:
+            if array.shape not in ((), batch):
+                raise InvalidInput(f"Certificate: expected arrays of shape {batch} or (), got {array.shape}")
+        last, seen, total, carry = (array.copy() if array.ndim else array.item() for array in stored)
+        return cls._make(batch, diameter, modulus, last, seen, CompensatedSum(total, carry))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        mine, theirs = self.arrays(), other.arrays()
+        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if self.reasons and not np.any(self.valid):
+            return f"Certificate(void: {'; '.join(self.reasons)})"
+        value = np.asarray(self.value)
+        shown = f"{float(value):.6g}" if value.ndim == 0 else f"{value.max():.6g} in each of {value.size} trials"
+        return f"Certificate(regret ≤ {shown})"

@@ -1,0 +1,227 @@
+"""argmin over K of ⟨c, x⟩ + penalty(x) + ρ‖x − x0‖²: closed forms, optimality, CVXPY; caps binding and not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import SETS, build, build_set, instance, random_constraint, random_set, stacked
+from reference import Array
+
+import cocopt
+from cocopt import Box, constraints
+
+CONSTRAINTS = ("row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy")
+CAPS = ("each", "sum")
+POSITION = 1e-7
+seeds = st.integers(0, 2**32 - 1)
+
+
+def line(rows: int = 1) -> tuple[Box, constraints.Affine]:
+    """x ≤ 1 (rows times) in the interval [−100, 100]."""
+    return Box(-100.0, 100.0, dim=1), constraints.Affine(np.ones((rows, 1)), np.ones(rows))
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        (0.0, 4.0),  # no penalty: x0 − c/(2ρ)
+        (2.0, 3.5),  # the cap binds: x0 − (c + w)/(2ρ)
+        (11.0, 1.25),  # binds still
+        (12.0, 1.0),  # the least weight that reaches the row
+        (13.0, 1.0),  # does not bind: the multiplier is 12
+        (1e12, 1.0),
+        (np.inf, 1.0),
+    ],
+)
+def test_one_row_in_closed_form(cap: str, weight: float, expected: float) -> None:
+    K, g = line()
+    x = cocopt.hinge_prox(K, g, [5.0], linear=[4.0], weight=weight, cap=cap, rho=2.0)
+    np.testing.assert_allclose(x, [expected], rtol=0, atol=1e-12)
+
+
+def test_the_caps_differ_on_equal_rows() -> None:
+    """Twice the row x ≤ 1: a cap for each lets both push, a cap on the sum lets them push as one."""
+    K, g = line(rows=2)
+    np.testing.assert_allclose(cocopt.hinge_prox(K, g, [5.0], weight=1.0, cap="each"), [3.0], atol=1e-12)
+    np.testing.assert_allclose(cocopt.hinge_prox(K, g, [5.0], weight=1.0, cap="sum"), [4.0], atol=1e-12)
+
+
+def test_some_caps_bind_and_others_do_not() -> None:
+    """Orthogonal rows x_i ≤ 0 pull on their own coordinate alone: x_i = max(0, 3 − w_i)."""
+    K, g = Box(-10.0, 10.0, dim=4), constraints.Affine(np.eye(4), np.zeros(4))
+    x = cocopt.hinge_prox(K, g, np.full(4, 3.0), weight=[0.0, 1.0, 3.5, np.inf], cap="each")
+    np.testing.assert_allclose(x, [3.0, 2.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_a_sum_cap_is_shared_out() -> None:
+    """Orthogonal rows x_i ≤ 0: the largest coordinates are levelled, their drops adding up to w."""
+    K, g = Box(-10.0, 10.0, dim=3), constraints.Affine(np.eye(3), np.zeros(3))
+    y = np.array([3.0, 2.0, 0.5])
+    for weight, expected in [
+        (0.5, [2.5, 2.0, 0.5]),
+        (2.0, [1.5, 1.5, 0.5]),
+        (4.0, [0.5, 0.5, 0.5]),
+        (5.5, [0.0, 0.0, 0.0]),
+        (50.0, [0.0, 0.0, 0.0]),
+    ]:
+        np.testing.assert_allclose(cocopt.hinge_prox(K, g, y, weight=weight, cap="sum"), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Stack", "Function"])
+@pytest.mark.parametrize("cap", CAPS)
+def test_the_cap_at_infinity_is_the_projection(cap: str, constraint: str) -> None:
+    for seed, kind in enumerate(SETS):
+        case = instance(kind, constraint, 4, seed)
+        K, g = build_set(case.K), build(case.g)
+        rng = np.random.default_rng(seed)
+        point, linear = case.z + 2 * rng.normal(size=(3, 4)), rng.normal(size=4)
+        x = cocopt.hinge_prox(K, g, point, linear=linear, weight=np.inf, cap=cap, rho=0.7)
+        expected = cocopt.project(K, g, point - linear / 1.4)
+        np.testing.assert_allclose(x, expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("cap", CAPS)
+def test_a_large_enough_cap_is_the_projection(cap: str) -> None:
+    """The cap does not bind once it exceeds the multipliers, which are at most ‖y − x‖·‖z − x‖/slack here."""
+    for seed, kind in enumerate(SETS):
+        case = instance(kind, "rows", 4, seed)
+        K, g = build_set(case.K), build(case.g)
+        y = case.z + 2 * np.random.default_rng(seed).normal(size=4)
+        x = cocopt.project(K, g, y)
+        enough = np.linalg.norm(y - x) * np.linalg.norm(case.z - x) / 0.1 + 1.0
+        np.testing.assert_allclose(cocopt.hinge_prox(K, g, y, weight=enough, cap=cap), x, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("cap", CAPS)
+def test_no_weight_is_the_projection_onto_K(cap: str) -> None:
+    for seed, kind in enumerate(SETS):
+        case = instance(kind, "rows", 4, seed)
+        K = build_set(case.K)
+        y = case.z + 2 * np.random.default_rng(seed).normal(size=(5, 4))
+        x = cocopt.hinge_prox(K, build(case.g), y, linear=np.ones(4), weight=0.0, cap=cap, rho=2.0)
+        np.testing.assert_allclose(x, K.project(y - 0.25), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", SETS)
+@settings(max_examples=3)
+@given(
+    n=st.integers(1, 5),
+    seed=seeds,
+    weight=st.sampled_from([0.03, 0.3, 1.0, 30.0]),
+    rho=st.sampled_from([0.1, 0.5, 5.0]),
+)
+def test_it_is_the_minimiser(
+    kind: str, constraint: str, cap: str, n: int, seed: int, weight: float, rho: float
+) -> None:
+    """F is 2ρ-strongly convex, so x is the minimiser if and only if F(z) ≥ F(x) + ρ‖z − x‖² on K; and CVXPY agrees."""
+    case = instance(kind, constraint, n, seed)
+    K, g = build_set(case.K), build(case.g)
+    rng = np.random.default_rng([seed, 2])
+    point, linear = case.z + 2 * rng.normal(size=n), rng.normal(size=n)
+    weights: Any = weight * rng.uniform(0.5, 2.0, g.row_count) if cap == "each" else weight
+    x = cocopt.hinge_prox(K, g, point, linear=linear, weight=weights, cap=cap, rho=rho)
+    data = (point, linear, weights, cap, rho)
+    expected = reference.hinge_prox(case.K, case.g, *data)
+
+    unit = 1 + max(float(np.linalg.norm(p)) for p in (point, case.z, linear / rho, x))
+    assert reference.outside(case.K, x) <= 1e-9 * unit
+
+    def objective(z: Array) -> float:
+        return reference.hinge_objective(case.g, z, *data)
+
+    size = rho * unit**2 + weight * reference.size(case.g, unit)
+    for z in (case.z, expected, *K.project(x + 0.1 * rng.normal(size=(5, n))), *K.project(3 * rng.normal(size=(5, n)))):
+        assert objective(z) >= objective(x) + rho * (z - x) @ (z - x) - 1e-9 * size
+    assert np.abs(x - expected).max() <= POSITION * unit
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("kind", SETS)
+@settings(max_examples=3)
+@given(n=st.integers(1, 4), seed=seeds, weight=st.sampled_from([0.3, 3.0]))
+def test_a_black_box_by_cuts(kind: str, cap: str, n: int, seed: int, weight: float) -> None:
+    case = instance(kind, "Function", n, seed)
+    rng = np.random.default_rng([seed, 2])
+    point, linear = case.z + 2 * rng.normal(size=n), rng.normal(size=n)
+    x = cocopt.hinge_prox(build_set(case.K), build(case.g), point, linear=linear, weight=weight, cap=cap)
+    worst = ("Function", case.g[1])  # a black box is one row, the largest
+    expected = reference.hinge_prox(case.K, worst, point, linear, weight, "sum", 0.5)
+    unit = 1 + max(float(np.linalg.norm(p)) for p in (point, case.z, linear, x))
+    assert reference.outside(case.K, x) <= 1e-9 * unit
+    gap = reference.hinge_objective(worst, x, point, linear, weight, "sum", 0.5) - reference.hinge_objective(
+        worst, expected, point, linear, weight, "sum", 0.5
+    )
+    assert gap <= 1e-6 * unit**2
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Stack"])
+@pytest.mark.parametrize("kind", SETS)
+@settings(max_examples=2)
+@given(n=st.integers(1, 4), seed=seeds)
+def test_a_batch_equals_singles(kind: str, constraint: str, cap: str, n: int, seed: int) -> None:
+    """Every argument with its own value a trial, among them weights that bind, that do not, 0 and infinity."""
+    rng = np.random.default_rng(seed)
+    described, z = random_set(kind, n, rng)
+    K = build_set(described)
+    singles = [random_constraint(constraint, z, rng, slack=0.1) for _ in range(5)]
+    g = build(stacked(singles))
+    point, linear = z + 2 * rng.normal(size=(5, n)), rng.normal(size=(5, n))
+    weight = np.array([0.0, 0.1, 1.0, 100.0, np.inf])
+    weights = np.repeat(weight[:, None], g.row_count, axis=1) if cap == "each" else weight
+    together = cocopt.hinge_prox(K, g, point, linear=linear, weight=weights, cap=cap, rho=0.8)
+    for i, single in enumerate(singles):
+        alone = cocopt.hinge_prox(K, build(single), point[i], linear=linear[i], weight=weights[i], cap=cap, rho=0.8)
+        np.testing.assert_allclose(together[i], alone, rtol=0, atol=1e-8 * (1 + np.linalg.norm(point)))
+
+
+def test_idle_zero_and_repeated_rows() -> None:
+    K = Box(-10.0, 10.0, dim=2)
+    g = constraints.Affine([[1.0, 0.0], [5.0, 5.0], [0.0, 0.0], [0.0, 0.0]], [0.0, np.inf, -1.0, 1.0])
+    for cap, expected in (("each", 0.4), ("sum", 0.9)):  # 0·x ≤ −1 costs a constant; it is the largest row here
+        x = cocopt.hinge_prox(K, g, [0.9, 3.0], weight=0.5, cap=cap)
+        np.testing.assert_allclose(x, [expected, 3.0], atol=1e-12)
+
+
+def test_a_huge_finite_weight_is_no_harm() -> None:
+    """The penalties of RECOO grow without bound: 1e15 must act as the projection."""
+    rng = np.random.default_rng(0)
+    A, b, y = rng.uniform(0, 2, (50, 4, 10)), rng.uniform(0, 1, (50, 4)), rng.uniform(-1, 2, (50, 10))
+    K, g = Box(0.0, 1.0, dim=10), constraints.Affine(A, b)
+    expected = cocopt.project(K, g, y)
+    for cap in CAPS:
+        np.testing.assert_allclose(cocopt.hinge_prox(K, g, y, weight=1e15, cap=cap), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("cap", CAPS)
+def test_units_of_length_do_not_matter(cap: str, unit: float) -> None:
+    """In another unit of length x, b and w (a multiplier of rows in that unit) all change by the same factor."""
+    for seed, constraint in enumerate(("row", "rows", "NormBall")):
+        case = instance("Box", constraint, 4, seed)
+        rng = np.random.default_rng(seed)
+        point = case.z + 2 * rng.normal(size=4)
+        x = cocopt.hinge_prox(build_set(case.K), build(case.g), point, weight=0.5, cap=cap)
+        K = Box(case.K[1] * unit, case.K[2] * unit)
+        kind, first, second = case.g
+        g = build((kind, first, second * unit) if kind == "Affine" else (kind, first * unit, second * unit))
+        scaled = cocopt.hinge_prox(K, g, point * unit, weight=0.5 * unit, cap=cap)
+        np.testing.assert_allclose(scaled / unit, x, rtol=0, atol=POSITION * (1 + np.linalg.norm(point)))
+
+
+def test_an_infeasible_row_is_only_a_price() -> None:
+    """x ≥ 7 cannot be met in [0, 1]; a finite weight pulls toward it, and infinity is an error."""
+    K, g = Box(0.0, 1.0, dim=1), constraints.Affine([-1.0], -7.0)
+    np.testing.assert_allclose(cocopt.hinge_prox(K, g, [0.25], weight=0.5), [0.75], atol=1e-12)
+    np.testing.assert_allclose(cocopt.hinge_prox(K, g, [0.25], weight=9.0), [1.0], atol=1e-12)
+    with pytest.raises(cocopt.errors.InfeasibleRound) as caught:
+        cocopt.hinge_prox(K, g, [0.25], weight=np.inf)
+    np.testing.assert_allclose(caught.value.least_violation, [6.0], rtol=1e-9)

@@ -1,0 +1,234 @@
+"""P_{K ∩ {g ≤ 0}} for every set and every kind of constraint: the theory's identities, and naive references."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import CONSTRAINTS, SETS, Instance, build, build_set, instance, random_constraint, random_set, stacked
+from reference import Array
+
+import cocopt
+from cocopt import constraints
+
+FEASIBLE = 1e-9  # what is promised of violations, relative to the size of the data
+POSITION = 1e-7  # and of positions, where the active set is well conditioned
+BLACK_BOX = 1e-7  # the default tolerance in violation of cutting planes
+SLACK = 0.1  # every instance has a point z of K with g(z) ≤ −SLACK
+
+seeds = st.integers(0, 2**32 - 1)
+dimensions = st.integers(1, 5)
+every_set = pytest.mark.parametrize("kind", SETS)
+every_constraint = pytest.mark.parametrize("constraint", CONSTRAINTS)
+few = settings(max_examples=4)
+
+
+def targets(case: Instance, seed: int, count: int) -> Array:
+    """Random points near and far."""
+    rng = np.random.default_rng([seed, 1])
+    return case.z + rng.normal(size=(count, len(case.z))) * rng.uniform(0.1, 3.0, size=(count, 1))
+
+
+def length(case: Instance, *points: Array) -> float:
+    """The unit of lengths in an instance."""
+    return 1.0 + max(float(np.linalg.norm(p)) for p in (case.z, *points))
+
+
+def nearly(case: Instance, exact: float, size: float) -> float:
+    """The tolerance of an identity that holds for the exact projection.
+
+    A black box is met to BLACK_BOX in violation, so by convexity to η = BLACK_BOX·size/SLACK in distance; since cutting
+    planes project exactly onto a larger set, the identities lose no more than size·η.
+    """
+    return 4 * BLACK_BOX * size**2 / SLACK if case.g[0] == "Function" else exact * size**2
+
+
+def assert_feasible(case: Instance, x: Array, y: Array) -> None:
+    unit = length(case, x, y)
+    assert reference.outside(case.K, x) <= FEASIBLE * unit
+    limit = BLACK_BOX if case.g[0] == "Function" else FEASIBLE * reference.size(case.g, unit)
+    assert reference.rows(case.g, x).max() <= limit
+
+
+@every_constraint
+@every_set
+@few
+@given(n=dimensions, seed=seeds, slack=st.sampled_from([SLACK, 0.0]))
+def test_the_projection_is_feasible(kind: str, constraint: str, n: int, seed: int, slack: float) -> None:
+    case = instance(kind, constraint, n, seed, slack=slack)
+    (y,) = targets(case, seed, 1)
+    x = cocopt.project(build_set(case.K), build(case.g), y)
+    assert x.shape == (n,)
+    assert_feasible(case, x, y)
+
+
+@every_constraint
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_projecting_twice_changes_nothing(kind: str, constraint: str, n: int, seed: int) -> None:
+    case = instance(kind, constraint, n, seed)
+    K, g = build_set(case.K), build(case.g)
+    (y,) = targets(case, seed, 1)
+    x = cocopt.project(K, g, y)
+    unit = length(case, x, y)
+    moved = np.linalg.norm(cocopt.project(K, g, x) - x)
+    assert moved <= (2 * BLACK_BOX * unit / SLACK if constraint == "Function" else 10 * FEASIBLE * unit)
+
+
+@every_constraint
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_the_projection_is_firmly_nonexpansive(kind: str, constraint: str, n: int, seed: int) -> None:
+    case = instance(kind, constraint, n, seed)
+    y = targets(case, seed, 2)
+    x = cocopt.project(build_set(case.K), build(case.g), y)
+    difference = x[0] - x[1]
+    assert difference @ difference <= difference @ (y[0] - y[1]) + nearly(case, 1e-8, length(case, *x, *y))
+
+
+@every_constraint
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_the_variational_inequality(kind: str, constraint: str, n: int, seed: int) -> None:
+    """⟨y − x, z − x⟩ ≤ 0 for every z in K ∩ {g ≤ 0} characterises x = P(y)."""
+    case = instance(kind, constraint, n, seed)
+    K, g = build_set(case.K), build(case.g)
+    y, *others = targets(case, seed, 8)
+    x = cocopt.project(K, g, y)
+    feasible = np.vstack([case.z, cocopt.project(K, g, np.array(others))])
+    assert ((feasible - x) @ (y - x)).max() <= nearly(case, 1e-8, length(case, x, y, *feasible))
+
+
+@every_constraint
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_it_equals_cvxpy(kind: str, constraint: str, n: int, seed: int) -> None:
+    case = instance(kind, constraint, n, seed)
+    (y,) = targets(case, seed, 1)
+    x = cocopt.project(build_set(case.K), build(case.g), y)
+    expected = reference.project(case.K, case.g, y)
+    unit = length(case, x, y)
+    if constraint == "Function":  # promised: the violation and the distance, not the position
+        gap = np.linalg.norm(expected - y) - np.linalg.norm(x - y)
+        assert -POSITION * unit <= gap <= BLACK_BOX * unit / SLACK
+    else:
+        assert np.abs(x - expected).max() <= POSITION * unit
+
+
+@pytest.mark.parametrize("kind", ["Box", "Simplex", "Halfspace", "Polyhedron", "L1Ball", "Product"])
+@settings(max_examples=10)
+@given(
+    n=st.integers(1, 3), seed=seeds, constraint=st.sampled_from(["row", "rows"]), slack=st.sampled_from([SLACK, 0.0])
+)
+def test_it_equals_the_enumeration_of_active_sets(kind: str, n: int, seed: int, constraint: str, slack: float) -> None:
+    """Slack 0 makes all four rows meet in one point, which is often the only feasible one."""
+    case = instance(kind, constraint, n, seed, slack=slack)
+    if not reference.polyhedral(case.K):
+        case = instance("Box", constraint, n, seed, slack=slack)
+    (y,) = targets(case, seed, 1)
+    x = cocopt.project(build_set(case.K), build(case.g), y)
+    expected = reference.enumerate_active_sets(*reference.all_rows(case.K, case.g), y)
+    assert np.abs(x - expected).max() <= POSITION * length(case, x, y)
+
+
+@pytest.mark.parametrize("kind", ["Box", "Simplex", "Halfspace", "Polyhedron"])
+@settings(max_examples=20)
+@given(n=st.integers(4, 20), seed=seeds, count=st.integers(1, 40))
+def test_it_equals_an_active_set_solver(kind: str, n: int, seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    K, z = random_set(kind, n, rng)
+    A = rng.normal(size=(count, n))
+    case = Instance(K, ("Affine", A, A @ z + SLACK * rng.uniform(1.0, 4.0, count)), z)
+    (y,) = targets(case, seed, 1)
+    x = cocopt.project(build_set(K), build(case.g), y)
+    assert np.abs(x - reference.least_distance(*reference.all_rows(K, case.g), y)).max() <= POSITION * length(
+        case, x, y
+    )
+
+
+@every_constraint
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_a_batch_of_points_equals_singles(kind: str, constraint: str, n: int, seed: int) -> None:
+    case = instance(kind, constraint, n, seed)
+    K, g = build_set(case.K), build(case.g)
+    y = targets(case, seed, 6).reshape(2, 3, n)
+    together = cocopt.project(K, g, y)
+    alone = np.array([[cocopt.project(K, g, point) for point in line] for line in y])
+    assert together.shape == y.shape
+    assert np.abs(together - alone).max() <= 1e-9 * length(case, y)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own target", "one target"])
+@pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack"])
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_a_batch_of_constraints_equals_singles(kind: str, constraint: str, shared: bool, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    described, z = random_set(kind, n, rng)
+    K = build_set(described)
+    singles = [random_constraint(constraint, z, rng, slack=SLACK) for _ in range(3)]
+    y = z + 2 * rng.normal(size=n if shared else (3, n))
+    together = cocopt.project(K, build(stacked(singles)), y)
+    alone = np.array([cocopt.project(K, build(g), np.broadcast_to(y, (3, n))[i]) for i, g in enumerate(singles)])
+    assert together.shape == (3, n)
+    assert np.abs(together - alone).max() <= 1e-9 * (1 + np.linalg.norm(z) + np.linalg.norm(y))
+
+
+@every_set
+@few
+@given(n=dimensions, seed=seeds)
+def test_a_stack_may_hold_a_black_box(kind: str, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    K, z = random_set(kind, n, rng)
+    rows, ball = (random_constraint(g, z, rng, slack=SLACK) for g in ("rows", "NormBall"))
+    case = Instance(K, ("Function", ("Stack", [rows, ball])), z)
+    (y,) = targets(case, seed, 1)
+    x = cocopt.project(build_set(K), constraints.Stack([build(rows), build(("Function", ball))]), y)
+    assert_feasible(case, x, y)
+    gap = np.linalg.norm(reference.project(K, case.g, y) - y) - np.linalg.norm(x - y)
+    assert -POSITION * length(case, x, y) <= gap <= BLACK_BOX * length(case, x, y) / SLACK
+
+
+@every_set
+def test_without_a_constraint_it_is_the_projection_onto_K(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    K = build_set(random_set(kind, 4, rng)[0])
+    y = 3 * rng.normal(size=(5, 4))
+    np.testing.assert_array_equal(cocopt.project(K, None, y), K.project(y))
+
+
+def test_the_rung_is_explained() -> None:
+    box, ball = cocopt.Box(0.0, 1.0, dim=3), cocopt.Ball(0.0, 1.0, dim=3)
+    many = constraints.Affine(np.ones((100, 3)), np.ones(100))
+    black_box = constraints.Function(lambda x: float(x[0]), lambda x: np.array([1.0, 0.0, 0.0]))
+    for K, g, rung in [
+        (box, constraints.Affine(np.ones(3), 1.0), "kernel"),
+        (ball, constraints.Affine(np.ones(3), 1.0), "kernel"),
+        (cocopt.Simplex(3), constraints.Affine(np.ones(3), 1.0), "kernel"),
+        (box, many, "daqp"),
+        (cocopt.Polyhedron(np.eye(3), np.ones(3)), many, "daqp"),
+        (box, constraints.NormBall(np.zeros(3), 1.0), "clarabel"),
+        (cocopt.Ellipsoid(np.zeros(3), np.eye(3)), many, "clarabel"),
+        (box, black_box, "cuts"),
+        (ball, constraints.Stack([many, black_box]), "cuts"),
+    ]:
+        name, _, sentence = cocopt.explain(K, g).partition(": ")
+        assert (name, bool(sentence)) == (rung, True), (K, g)
+
+
+def test_the_inputs_are_left_alone() -> None:
+    A, b, y = np.array([[1.0, 2.0], [1e6, 0.0]]), np.array([1.0, np.inf]), np.array([3.0, 4.0])
+    copies = A.copy(), b.copy(), y.copy()
+    x = cocopt.project(cocopt.Box(0.0, 1.0, dim=2), constraints.Affine(A, b), y)
+    for array, copy in zip((A, b, y), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+    assert not np.shares_memory(x, y)

@@ -1,0 +1,615 @@
+"""Hard cases of projection: degenerate rows, tangency, bad scaling, emptiness, large n and M, black boxes, own sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+from instances import CONSTRAINTS, SETS, build, build_set, instance, random_set
+from reference import Array, Description
+
+import cocopt
+from cocopt import Ball, Box, Simplex, constraints
+from cocopt.errors import CutLimit, InfeasibleRound
+from cocopt.geometry import solve_projection
+
+POSITION = 1e-7
+AFFINE_SETS = ("Box", "Ball", "Simplex", "Halfspace", "Polyhedron", "L1Ball", "Ellipsoid", "Product")
+
+
+def affine_case(kind: str, n: int, count: int, seed: int) -> tuple[Description, Array, Array, Array]:
+    """A set, feasible rows A, b and a target."""
+    rng = np.random.default_rng(seed)
+    K, z = random_set(kind, n, rng)
+    A = rng.normal(size=(count, n))
+    return K, A, A @ z + rng.uniform(0.05, 0.3, count), z + 2 * rng.normal(size=n)
+
+
+# -------------------------------------------------------------------------------------------------------- awkward rows
+
+
+@pytest.mark.parametrize("kind", AFFINE_SETS)
+@pytest.mark.parametrize(
+    "extend",
+    [
+        pytest.param(lambda A, b: (np.vstack([A, A]), np.tile(b, 2)), id="duplicate"),
+        pytest.param(lambda A, b: (np.vstack([A, 3 * A]), np.concatenate([b, 3 * b])), id="duplicate, scaled"),
+        pytest.param(lambda A, b: (np.vstack([A, A]), np.concatenate([b, b + 0.5])), id="parallel"),
+        pytest.param(lambda A, b: (np.vstack([A, -A]), np.concatenate([b, 50 - b])), id="opposite"),
+        pytest.param(lambda A, b: (np.vstack([A, A.sum(axis=0)]), np.append(b, b.sum())), id="redundant"),
+        pytest.param(lambda A, b: (np.vstack([A, 0 * A]), np.concatenate([b, 0 * b])), id="zero"),
+        pytest.param(lambda A, b: (np.vstack([A, A[::-1]]), np.append(b, np.full(len(b), np.inf))), id="+inf"),
+        pytest.param(lambda A, b: (np.vstack([A, 0 * A]), np.append(b, np.full(len(b), np.inf))), id="zero and +inf"),
+    ],
+)
+def test_rows_that_add_nothing_change_nothing(kind: str, extend: Any) -> None:
+    for seed, count in enumerate((1, 2, 3)):
+        described, A, b, y = affine_case(kind, 4, count, seed)
+        K = build_set(described)
+        expected = reference.project(described, ("Affine", A, b), y)
+        x = cocopt.project(K, constraints.Affine(*extend(A, b)), y)
+        np.testing.assert_allclose(x, expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+@pytest.mark.parametrize("kind", AFFINE_SETS)
+def test_idle_rows_alone_leave_K(kind: str) -> None:
+    described, A, _, y = affine_case(kind, 3, 2, 0)
+    K = build_set(described)
+    for rows in (A, 0 * A):
+        x = cocopt.project(K, constraints.Affine(rows, np.full(2, np.inf)), y)
+        np.testing.assert_allclose(x, K.project(y), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", AFFINE_SETS)
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_zero_row_with_negative_right_hand_side_is_infeasible(kind: str, count: int) -> None:
+    described, A, b, y = affine_case(kind, 3, count, 0)
+    A[-1], b[-1] = 0.0, -0.25
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(build_set(described), constraints.Affine(A, b), y)
+    np.testing.assert_allclose(caught.value.least_violation, [0.25], rtol=1e-7)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", SETS)
+def test_a_feasible_target_is_returned_bit_for_bit(kind: str, constraint: str) -> None:
+    for seed in range(3):
+        case = instance(kind, constraint, 4, seed)
+        K = build_set(case.K)
+        inside = K.project(case.z)
+        np.testing.assert_array_equal(cocopt.project(K, build(case.g), inside), inside)
+        batch = np.stack([inside, case.z + 3.0])
+        np.testing.assert_array_equal(cocopt.project(K, build(case.g), batch)[0], inside)
+
+
+# ------------------------------------------------------------------------------------------ single points and tangency
+
+
+@pytest.mark.parametrize(
+    ("K", "g", "point"),
+    [
+        (Box(0.0, 1.0, dim=4), constraints.Affine(-np.ones(4), -4.0), np.ones(4)),
+        (Box([0.0, 1.0], [1.0, 1.0]), constraints.Affine([-1.0, 0.0], -1.0), [1.0, 1.0]),
+        (Box(-np.inf, np.inf, dim=2), constraints.Affine([[1, 0], [-1, 0], [0, 1], [0, -1]], [3, -3, 4, -4]), [3, 4]),
+        (Simplex(4), constraints.Affine([-1.0, 0.0, 0.0, 0.0], -1.0), [1.0, 0.0, 0.0, 0.0]),
+        (Simplex(3), constraints.Affine([3.0, 2.0, 1.0], 1.0), [0.0, 0.0, 1.0]),
+        (cocopt.Halfspace([1.0, 0.0], 1.0), constraints.Affine([[-1, 0], [0, 1], [0, -1]], [-1, 2, -2]), [1.0, 2.0]),
+        (
+            cocopt.Polyhedron(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4)),
+            constraints.Affine([-1.0, -1.0], -2.0),
+            [1.0, 1.0],
+        ),
+        (cocopt.L1Ball([0.0, 0.0], 2.0), constraints.Affine([-1.0, 0.0], -2.0), [2.0, 0.0]),
+    ],
+)
+def test_a_single_feasible_point_is_found(K: Any, g: Any, point: Any) -> None:
+    targets = np.random.default_rng(0).normal(size=(20, K.dim)) * 3
+    x = cocopt.project(K, g, targets)
+    np.testing.assert_allclose(x, np.broadcast_to(np.asarray(point, float), x.shape), rtol=0, atol=POSITION)
+
+
+@pytest.mark.parametrize(
+    ("K", "g", "point"),
+    [
+        (Ball(0.0, 5.0, dim=2), constraints.Affine([-3.0, -4.0], -25.0), [3.0, 4.0]),
+        (
+            Ball(0.0, 5.0, dim=2),
+            constraints.Affine([[-3.0, -4.0], [-6.0, -8.0], [1.0, 0.0]], [-25.0, -50.0, 9.0]),
+            [3, 4],
+        ),
+        (Box(0.0, 1.0, dim=2), constraints.NormBall([2.0, 0.5], 1.0), [1.0, 0.5]),
+        (Ball(0.0, 1.0, dim=2), constraints.NormBall([3.0, 0.0], 2.0), [1.0, 0.0]),
+        (Simplex(2, 2.0), constraints.NormBall([2.0, 2.0], 2**0.5), [1.0, 1.0]),
+        (cocopt.Ellipsoid([0.0, 0.0], np.diag([4.0, 1.0])), constraints.Affine([0.0, -1.0], -1.0), [0.0, 1.0]),
+        (Box(-1.0, 1.0, dim=2), constraints.Quadratic(2 * np.eye(2), [-4.0, 0.0], 3.0), [1.0, 0.0]),
+        (Box(-1.0, 1.0, dim=2), constraints.SecondOrder(np.eye(2), [-2.0, 0.0], [0.0, 0.0], 1.0), [1.0, 0.0]),
+        (Ball(0.0, 0.0, dim=2), constraints.Affine([1.0, 1.0], 0.0), [0.0, 0.0]),
+    ],
+)
+def test_tangency(K: Any, g: Any, point: Any) -> None:
+    """One feasible point, where two boundaries touch: violations ε move it by √(4rε) along the tangent."""
+    targets = np.random.default_rng(0).normal(size=(20, 2)) * 3
+    x = cocopt.project(K, g, targets)
+    np.testing.assert_allclose(x, np.broadcast_to(np.asarray(point, float), x.shape), rtol=0, atol=4e-4)
+    assert K.violation(x).max() <= 1e-9 * 5
+    assert (g.rows(x) / g.magnitude(x)).max() <= 1e-9
+
+
+def test_a_curved_set_touched_from_inside_is_no_tangency() -> None:
+    """The optimum lies where the ball and the row meet at a right angle to the target: well conditioned, so exact."""
+    x = cocopt.project(Ball(0.0, 1.0, dim=2), constraints.Affine([1.0, 0.0], 0.6), [5.0, 0.8])
+    np.testing.assert_allclose(x, [0.6, 0.8], atol=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------- dimensions
+
+
+@pytest.mark.parametrize(
+    ("K", "low", "high"),
+    [
+        (Box([-1.0], [2.0]), -1.0, 2.0),
+        (Box([-np.inf], [np.inf]), -np.inf, np.inf),
+        (Ball([0.5], 1.5), -1.0, 2.0),
+        (Simplex(1, 0.5), 0.5, 0.5),
+        (cocopt.Halfspace([2.0], 4.0), -np.inf, 2.0),
+        (cocopt.Polyhedron([[1.0], [-1.0]], [2.0, 1.0]), -1.0, 2.0),
+        (cocopt.L1Ball([0.5], 1.5), -1.0, 2.0),
+        (cocopt.Ellipsoid([0.5], [[2.25]]), -1.0, 2.0),
+        (cocopt.Product([Box([-1.0], [2.0])]), -1.0, 2.0),
+    ],
+)
+@pytest.mark.parametrize(
+    ("g", "bottom"),
+    [
+        (constraints.Affine([2.0], 1.0), -np.inf),
+        (constraints.Affine([[2.0], [1.0], [-1.0]], [1.0, 0.7, 0.75]), -0.75),
+        (constraints.NormBall([-0.5], 1.0), -1.5),
+        (constraints.Quadratic([[2.0]], [0.0], -0.25), -0.5),
+        (constraints.SecondOrder([[1.0]], [0.0], [0.0], 0.5), -0.5),
+        (constraints.Function(lambda x: float(x[0] - 0.5), lambda x: np.ones(1)), -np.inf),
+    ],
+)
+def test_one_dimension(K: Any, low: float, high: float, g: Any, bottom: float) -> None:
+    """Intervals: {g ≤ 0} = [bottom, ½]."""
+    y = np.array([[4.0], [0.5], [0.1], [-0.6], [-7.0]])
+    expected = np.clip(y, max(low, bottom), min(high, 0.5))
+    np.testing.assert_allclose(cocopt.project(K, g, y), expected, rtol=0, atol=POSITION)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+@pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex"])
+def test_a_thousand_dimensions(kind: str, count: int) -> None:
+    described, A, b, y = affine_case(kind, 1000, count, count)
+    x = cocopt.project(build_set(described), constraints.Affine(A, b), y)
+    np.testing.assert_allclose(x, reference.by_cvxpy(described, ("Affine", A, b), y), rtol=0, atol=POSITION)
+
+
+def test_a_norm_ball_in_a_thousand_dimensions() -> None:
+    rng = np.random.default_rng(0)
+    described: Description = ("Box", np.zeros(1000), np.ones(1000))
+    g: Description = ("NormBall", rng.uniform(0, 1, 1000), 2.0)
+    y = rng.uniform(-1, 2, 1000)
+    x = cocopt.project(build_set(described), build(g), y)
+    np.testing.assert_allclose(x, reference.by_cvxpy(described, g, y), rtol=0, atol=POSITION)
+
+
+@pytest.mark.parametrize("kind", ["Box", "Simplex", "Polyhedron"])
+def test_from_one_row_to_a_hundred(kind: str) -> None:
+    """Every M, so every hand-over between rungs, against an active-set solver; half of the M in batches."""
+    for count in range(1, 101):
+        rng = np.random.default_rng(count)
+        described, z = random_set(kind, 6, rng)
+        K = build_set(described)
+        A = rng.normal(size=(3, count, 6))
+        b = A @ z + rng.uniform(0.05, 0.3, (3, count))
+        y = z + 2 * rng.normal(size=(3, 6))
+        x = cocopt.project(K, constraints.Affine(A, b), y)
+        for i in range(3):
+            expected = reference.least_distance(*reference.all_rows(described, ("Affine", A[i], b[i])), y[i])
+            np.testing.assert_allclose(x[i], expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8, 16, 32, 64, 100])
+@pytest.mark.parametrize("kind", ["Ball", "Ellipsoid", "L1Ball", "Product"])
+def test_many_rows_in_other_sets(kind: str, count: int) -> None:
+    described, A, b, y = affine_case(kind, 6, count, count)
+    x = cocopt.project(build_set(described), constraints.Affine(A, b), y)
+    expected = reference.project(described, ("Affine", A, b), y)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+# ------------------------------------------------------------------------------------------------------------- scaling
+
+
+def scaled_set(K: Description, s: float) -> Description:
+    """{s·x : x in K}."""
+    match K:
+        case ("Simplex", n, total):
+            return ("Simplex", n, s * total)
+        case ("Halfspace" | "Polyhedron" as kind, A, b):
+            return (kind, A, s * b)
+        case ("Ellipsoid", center, P):
+            return ("Ellipsoid", s * center, s * s * P)
+        case ("Product", parts):
+            return ("Product", [scaled_set(part, s) for part in parts])
+    return (K[0], s * K[1], s * K[2])
+
+
+def scaled_constraint(g: Description, s: float) -> Description:
+    """s·g(x/s): the same constraint in another unit of length."""
+    match g:
+        case ("Affine", A, b):
+            return ("Affine", A, s * b)
+        case ("NormBall", center, radius):
+            return ("NormBall", s * center, s * radius)
+        case ("Quadratic", P, q, r):
+            return ("Quadratic", P / s, q, s * r)
+        case ("SecondOrder", A, b, c, d):
+            return ("SecondOrder", A, s * b, c, s * d)
+        case (kind, parts) if kind == "Stack":
+            return ("Stack", [scaled_constraint(part, s) for part in parts])
+        case (kind, inner):
+            return (kind, scaled_constraint(inner, s))
+    raise ValueError(g)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("constraint", [kind for kind in CONSTRAINTS if kind != "Function"])
+@pytest.mark.parametrize("kind", SETS)
+def test_units_of_length_do_not_matter(kind: str, constraint: str, unit: float) -> None:
+    case = instance(kind, constraint, 4, 7)
+    y = case.z + 2 * np.random.default_rng(7).normal(size=4)
+    expected = reference.project(case.K, case.g, y)
+    K, g = build_set(scaled_set(case.K, unit)), build(scaled_constraint(case.g, unit))
+    x = cocopt.project(K, g, y * unit)
+    np.testing.assert_allclose(x / unit, expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@pytest.mark.parametrize("constraint", [kind for kind in CONSTRAINTS if kind != "Function"])
+@pytest.mark.parametrize("kind", SETS)
+def test_units_of_the_constraint_do_not_matter(kind: str, constraint: str, factor: float) -> None:
+    """{factor·g ≤ 0} is {g ≤ 0}."""
+
+    def times(g: Description) -> Description:
+        match g:
+            case ("NormBall", center, radius):
+                n = len(center)
+                return ("SecondOrder", factor * np.eye(n), -factor * center, np.zeros(n), factor * radius)
+            case (name, list(parts)):
+                return (name, [times(part) for part in parts])
+            case ("from_cvxpy", inner):
+                return ("from_cvxpy", times(inner))
+        return (g[0], *(factor * argument for argument in g[1:]))
+
+    case = instance(kind, constraint, 4, 8)
+    y = case.z + 2 * np.random.default_rng(8).normal(size=4)
+    x = cocopt.project(build_set(case.K), build(times(case.g)), y)
+    expected = reference.project(case.K, case.g, y)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+@pytest.mark.parametrize("count", [2, 4, 13, 40])
+@pytest.mark.parametrize("kind", AFFINE_SETS)
+def test_row_norms_from_1e_minus_6_to_1e6(kind: str, count: int) -> None:
+    described, A, b, y = affine_case(kind, 5, count, count)
+    factors = np.logspace(-6, 6, count)
+    x = cocopt.project(build_set(described), constraints.Affine(A * factors[:, None], b * factors), y)
+    expected = reference.project(described, ("Affine", A, b), y)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+def test_a_far_target() -> None:
+    """‖y‖ = 1e8 beside a unit box: the result is still in K and on the row to rounding."""
+    rng = np.random.default_rng(0)
+    for K in (Box(0.0, 1.0, dim=5), Ball(0.0, 1.0, dim=5), Simplex(5)):
+        y = 1e8 * rng.normal(size=(50, 5))
+        A = rng.normal(size=5)
+        g = constraints.Affine(A, A @ K.project(rng.normal(size=5)) + 0.01)
+        x = cocopt.project(K, g, y)
+        assert K.violation(x).max() <= 1e-9
+        assert g.value(x).max() <= 1e-9 * np.linalg.norm(A)
+        once_more = cocopt.project(K, g, y[:1])
+        np.testing.assert_allclose(once_more, x[:1], atol=1e-9)
+
+
+# -------------------------------------------------------------------------------------------------------------- bounds
+
+
+@pytest.mark.parametrize("count", [1, 3, 12, 60])
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [
+        ([0.0, 0.5, -1.0, 0.3], [1.0, 0.5, 1.0, 0.3]),
+        ([0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]),
+        ([-np.inf, 0.0, -np.inf, 0.0], [1.0, np.inf, np.inf, 1.0]),
+        ([-np.inf] * 4, [np.inf] * 4),
+        ([0.0] * 4, [np.inf] * 4),
+        ([-np.inf, 0.5, 0.0, 0.0], [np.inf, 0.5, np.inf, 1.0]),
+    ],
+)
+def test_equal_and_infinite_bounds(lower: list[float], upper: list[float], count: int) -> None:
+    described: Description = ("Box", np.array(lower), np.array(upper))
+    rng = np.random.default_rng(count)
+    A = rng.normal(size=(count, 4))
+    z = np.array([0.5, 0.5, 0.5, 0.3 if upper[3] == 0.3 else 0.5])
+    g: Description = ("Affine", A, A @ z + rng.uniform(0, 0.2, count))
+    y = 3 * rng.normal(size=4)
+    x = cocopt.project(build_set(described), build(g), y)
+    expected = reference.least_distance(*reference.all_rows(described, g), y)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+    np.testing.assert_array_equal(x[np.equal(lower, upper)], np.array(lower)[np.equal(lower, upper)])
+
+
+# ----------------------------------------------------------------------------------------------------------- emptiness
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 12, 60])
+@pytest.mark.parametrize("kind", ["Box", "Simplex", "Polyhedron", "L1Ball"])
+def test_the_least_violation_is_that_of_a_linear_program(kind: str, count: int) -> None:
+    described, A, b, y = affine_case(kind, 3, count, count)
+    b = b + reference.least_violation_lp(described, A, b) - 0.25  # now 0.25 is the least
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(build_set(described), constraints.Affine(A, b), y)
+    assert caught.value.trials == (0,)
+    np.testing.assert_allclose(caught.value.least_violation, [0.25], rtol=1e-7)
+
+
+@pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy"])
+@pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "L1Ball", "Ellipsoid", "Product"])
+def test_the_least_violation_is_that_of_cvxpy(kind: str, constraint: str) -> None:
+    K, g = emptied(kind, constraint, seed=3)
+    with pytest.raises(InfeasibleRound, match="no point in common") as caught:
+        cocopt.project(build_set(K), build(g), np.ones(4))
+    np.testing.assert_allclose(caught.value.least_violation, [0.5], rtol=1e-7)
+
+
+def emptied(kind: str, constraint: str, seed: int, by: float = 0.5) -> tuple[Description, Description]:
+    """A set and a constraint that it can only meet with a violation of ``by``."""
+    case = instance(kind, constraint, 4, seed)
+    least = reference.least_violation(case.K, case.g)
+    return case.K, lifted(case.g, by - least)
+
+
+def lifted(g: Description, by: float) -> Description:
+    """g + by."""
+    match g:
+        case ("Affine", A, b):
+            return ("Affine", A, b - by)
+        case ("NormBall", center, radius):
+            return ("NormBall", center, radius - by)
+        case ("Quadratic", P, q, r):
+            return ("Quadratic", P, q, r + by)
+        case ("SecondOrder", A, b, c, d):
+            return ("SecondOrder", A, b, c, d - by)
+        case ("Stack", parts):
+            return ("Stack", [lifted(part, by) for part in parts])
+        case (kind, inner):
+            return (kind, lifted(inner, by))
+    raise ValueError(g)
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+@pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "Ellipsoid"])
+def test_the_infeasible_trials_of_a_batch_are_listed(kind: str, count: int) -> None:
+    rng = np.random.default_rng(count)
+    described, z = random_set(kind, 3, rng)
+    A = rng.normal(size=(6, count, 3))
+    b = A @ z + 0.1
+    bad = (1, 4)
+    for i in bad:
+        b[i] += reference.least_violation(described, ("Affine", A[i], b[i])) - 0.1 * i  # now 0.1·i is the least
+    for shape in ((6,), (2, 3)):  # trials count along the flattened batch
+        g = constraints.Affine(A.reshape(*shape, count, 3), b.reshape(*shape, count))
+        with pytest.raises(InfeasibleRound, match="trials 1, 4") as caught:
+            cocopt.project(build_set(described), g, rng.normal(size=(*shape, 3)))
+        assert caught.value.trials == bad
+        np.testing.assert_allclose(caught.value.least_violation, [0.1, 0.4], rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("K", "g"),
+    [
+        (Box(0.0, 1.0, dim=2), lambda gap: constraints.Affine([-1.0, -1.0], -2.0 - gap)),
+        (Box(0.0, 1.0, dim=2), lambda gap: constraints.Affine([[1.0, 0.0], [-1.0, 0.0]], [0.5, -0.5 - 2 * gap])),
+        (Ball(0.0, 1.0, dim=2), lambda gap: constraints.Affine([-1.0, 0.0], -1.0 - gap)),
+        (Simplex(2), lambda gap: constraints.Affine([-1.0, 0.0], -1.0 - gap)),
+        (Box(0.0, 1.0, dim=2), lambda gap: constraints.NormBall([2.0, 0.5], 1.0 - gap)),
+        (cocopt.L1Ball([0.0, 0.0], 1.0), lambda gap: constraints.Affine([-1.0, 0.0], -1.0 - gap)),
+        (cocopt.Polyhedron(np.eye(2), np.ones(2)), lambda gap: constraints.Affine([-1.0, -1.0], -2.0 - gap)),
+    ],
+)
+def test_just_infeasible_is_relaxed_and_clearly_infeasible_is_not(K: Any, g: Any) -> None:
+    """The least violation is ``gap``: at 1e-12 it is rounding, at 1e-6 it is the user's."""
+    y = np.array([[0.3, 0.4], [-2.0, 3.0]])
+    x = cocopt.project(K, g(1e-12), y)
+    assert K.violation(x).max() <= 1e-9
+    assert g(1e-12).value(x).max() <= 2e-9
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(K, g(1e-6), y)
+    assert caught.value.trials == (0, 1)
+    np.testing.assert_allclose(caught.value.least_violation, 1e-6, rtol=1e-3)
+
+
+@pytest.mark.parametrize("gap", [0.0, -1e-12, -1e-9, -1e-6])
+def test_just_feasible_is_feasible(gap: float) -> None:
+    """A sliver of width |gap| in the corner (1, 1) of the unit box."""
+    g = constraints.Affine([-1.0, -1.0], -2.0 - gap)
+    x = cocopt.project(Box(0.0, 1.0, dim=2), g, [[0.3, 0.4], [-2.0, 3.0]])
+    assert g.value(x).max() <= 1e-9
+    np.testing.assert_allclose(x, 1.0, rtol=0, atol=1e-9 - 2 * gap)
+
+
+@pytest.mark.parametrize("count", [1, 3, 12, 40])
+@pytest.mark.parametrize("kind", ["Box", "Simplex", "Polyhedron", "L1Ball"])
+def test_nearest_is_the_nearest_point_of_least_violation(kind: str, count: int) -> None:
+    """The linear program's violation, then the enumeration of active sets on the rows relaxed by it."""
+    described, A, b, y = affine_case(kind, 3, min(count, 6), count)
+    A, b = np.resize(A, (count, 3)), np.resize(b, count)  # rows repeat
+    b = b + reference.least_violation_lp(described, A, b) - 0.3
+    least = reference.least_violation_lp(described, A, b)  # 0.3, to the last bit
+    few = slice(min(count, 6))
+    C, d = reference.all_rows(described, ("Affine", A[few], b[few] + least))
+    expected = reference.enumerate_active_sets(C, d, y)
+    x = cocopt.project(build_set(described), constraints.Affine(A, b), y, infeasible="nearest")
+    assert reference.outside(described, x) <= 1e-9 * 5
+    assert (A @ x - b).max() <= least + 1e-8
+    np.testing.assert_allclose(np.linalg.norm(x - y), np.linalg.norm(expected - y), rtol=1e-6)
+
+
+@pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Stack"])
+@pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "Ellipsoid", "Product"])
+def test_nearest_equals_two_stages_of_cvxpy(kind: str, constraint: str) -> None:
+    K, g = emptied(kind, constraint, seed=5)
+    y = 2 * np.random.default_rng(5).normal(size=4)
+    expected, least = reference.nearest(K, g, y)
+    x = cocopt.project(build_set(K), build(g), y, infeasible="nearest")
+    assert reference.outside(K, x) <= 1e-8
+    assert reference.rows(g, x).max() <= least + 1e-7
+    # a violation of 1e-10 more, which the reference allows itself, may buy √1e-10 of distance
+    np.testing.assert_allclose(np.linalg.norm(x - y), np.linalg.norm(expected - y), atol=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "Ellipsoid"])
+def test_nearest_acts_on_the_infeasible_trials_alone(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    described, z = random_set(kind, 3, rng)
+    K = build_set(described)
+    A = rng.normal(size=(5, 2, 3))
+    b = A @ z + 0.1
+    for i in (0, 3):
+        b[i] += reference.least_violation(described, ("Affine", A[i], b[i])) - 0.5  # now 0.5 is the least
+    y = z + 2 * rng.normal(size=(5, 3))
+    result = solve_projection(K, constraints.Affine(A, b), y, infeasible="nearest")
+    np.testing.assert_array_equal(result.feasible, [False, True, True, False, True])
+    np.testing.assert_allclose(result.least_violation, [0.5, 0, 0, 0.5, 0], rtol=1e-6)
+    np.testing.assert_array_equal(cocopt.project(K, constraints.Affine(A, b), y, infeasible="nearest"), result.point)
+    for i in range(5):
+        alone = cocopt.project(K, constraints.Affine(A[i], b[i]), y[i], infeasible="nearest")
+        np.testing.assert_allclose(result.point[i], alone, rtol=0, atol=1e-7)
+        if i in (1, 2, 4):
+            expected = reference.project(described, ("Affine", A[i], b[i]), y[i])
+            np.testing.assert_allclose(result.point[i], expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
+
+
+def test_an_empty_black_box_is_found_out() -> None:
+    g = constraints.Function(lambda x: float(x @ x + 1.0), lambda x: 2 * x)
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(Box(-1.0, 2.0, dim=2), g, [2.0, 1.0])
+    np.testing.assert_allclose(caught.value.least_violation, [1.0], rtol=1e-6)
+    x = cocopt.project(Box(-1.0, 2.0, dim=2), g, [2.0, 1.0], infeasible="nearest")
+    np.testing.assert_allclose(x, [0.0, 0.0], atol=1e-3)  # √1e-7: the violation is flat there
+    assert g.value(x) <= 1.0 + 1e-6
+
+
+# --------------------------------------------------------------------------------------------------------- black boxes
+
+
+def cylinder() -> constraints.Function:
+    """‖x‖ ≤ 1, told by value and subgradient."""
+    return constraints.Function(lambda x: float(np.linalg.norm(x) - 1.0), lambda x: x / np.linalg.norm(x))
+
+
+def test_the_number_of_cuts_is_reported() -> None:
+    y = [[3.0, 2.0, 1.0], [0.1, 0.1, 0.1], [0.0, 0.0, 5.0]]
+    result = solve_projection(Box(-2.0, 2.0, dim=3), cylinder(), np.array(y))
+    assert result.rung == "cuts"
+    assert np.all(np.asarray(result.cuts) <= 500)
+    assert np.max(result.cuts) >= 2
+    np.testing.assert_allclose(result.point[0], np.array(y[0]) / np.linalg.norm(y[0]), atol=1e-3)
+    np.testing.assert_array_equal(result.point[1], y[1])
+
+
+def test_an_affine_rung_makes_no_cuts() -> None:
+    result = solve_projection(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0), np.array([1.0, 0.5]))
+    assert result.rung == "kernel"
+    assert np.max(result.cuts) == 0
+    assert bool(np.all(result.feasible))
+    assert np.max(result.least_violation) == 0.0
+
+
+def test_the_bound_on_cuts_is_an_error() -> None:
+    K, y = Box(-2.0, 2.0, dim=3), np.array([3.0, 2.0, 1.0])
+    needed = int(np.max(solve_projection(K, cylinder(), y).cuts))
+    with pytest.raises(CutLimit) as caught:
+        cocopt.project(K, cylinder(), y, cuts=2)
+    assert caught.value.cuts == 2
+    assert 1e-7 < caught.value.violation < 3.0
+    cocopt.project(K, cylinder(), y, cuts=needed)
+
+
+def test_a_looser_tolerance_needs_fewer_cuts() -> None:
+    K, y = Box(-2.0, 2.0, dim=3), np.array([3.0, 2.0, 1.0])
+    loose, tight = (solve_projection(K, cylinder(), y, tol=tol) for tol in (1e-2, 1e-9))
+    assert np.max(loose.cuts) < np.max(tight.cuts)
+    assert cylinder().value(loose.point) <= 1e-2
+    assert cylinder().value(tight.point) <= 1e-9
+
+
+def test_a_black_box_with_a_kink() -> None:
+    """The sup norm: cuts find its faces and finish exactly."""
+
+    def gradient(x: Array) -> Array:
+        i = int(np.argmax(np.abs(x)))
+        return np.sign(x[i]) * np.eye(len(x))[i]
+
+    g = constraints.Function(lambda x: float(np.abs(x).max() - 1.0), gradient)
+    x = cocopt.project(Ball(0.0, 3.0, dim=4), g, [5.0, -4.0, 0.5, 1.0])
+    np.testing.assert_allclose(x, [1.0, -1.0, 0.5, 1.0], atol=1e-7)
+
+
+# --------------------------------------------------------------------------------------------------- sets of one's own
+
+
+class Disc(cocopt.ConvexSet):
+    """The unit ball, known by its projection alone."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+    def _project(self, point: Array) -> Array:
+        return point / np.maximum(np.linalg.norm(point, axis=-1, keepdims=True), 1.0)
+
+    def _violation(self, point: Array) -> Array:
+        return np.maximum(np.linalg.norm(point, axis=-1) - 1.0, 0.0)
+
+
+class Orthant(cocopt.ConvexSet):
+    """x ≥ 0, known by its projection alone."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+    def _project(self, point: Array) -> Array:
+        return np.maximum(point, 0.0)
+
+    def _violation(self, point: Array) -> Array:
+        return np.maximum(-point.min(axis=-1), 0.0)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 10])
+@pytest.mark.parametrize(
+    ("own", "builtin"),
+    [(Disc(4), Ball(0.0, 1.0, dim=4)), (Orthant(4), Box(0.0, np.inf, dim=4))],
+    ids=["disc", "orthant"],
+)
+def test_a_set_known_by_its_projection_alone(own: Any, builtin: Any, count: int) -> None:
+    rng = np.random.default_rng(count)
+    z = builtin.project(0.4 * rng.normal(size=4))
+    A = rng.normal(size=(8, count, 4))
+    g = constraints.Affine(A, A @ z + rng.uniform(0.02, 0.2, (8, count)))
+    y = z + 2 * rng.normal(size=(8, 4))
+    assert cocopt.explain(own, g).startswith("dual: ")
+    x = cocopt.project(own, g, y)
+    np.testing.assert_allclose(x, cocopt.project(builtin, g, y), rtol=0, atol=POSITION)
+    assert own.violation(x).max() <= 1e-9
+    assert g.value(x).max() <= 1e-9 * 10
+
+
+def test_a_set_known_by_its_projection_alone_can_be_infeasible() -> None:
+    g = constraints.Affine([[-1.0, 0.0], [0.0, 1.0]], [-2.0, 5.0])
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(Disc(2), g, [0.3, 0.4])
+    np.testing.assert_allclose(caught.value.least_violation, [1.0], rtol=1e-5)

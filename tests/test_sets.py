@@ -1,0 +1,465 @@
+"""The sets: projections by the theory's identities, against naive references, and refusals of what is no set."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from cocopt import Ball, Box, ConvexSet, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
+from cocopt.checks import check_set
+from cocopt.errors import EmptySet, InvalidInput
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_sets import TIGHT, by_cvxpy, ellipsoid_by_bisection, l1_exactly, simplex_exactly
+
+inf, nan = np.inf, np.nan
+
+
+def rotation(rng, n):
+    return np.linalg.qr(rng.normal(size=(n, n)))[0]
+
+
+def spd(rng, n, condition):
+    root = rotation(rng, n) * np.sqrt(np.logspace(0, -np.log10(condition), n))
+    return root @ root.T
+
+
+def polyhedron(rng, n, rows, unit):
+    A = rng.normal(size=(rows, n)) * 10 ** rng.uniform(-3, 3, (rows, 1))
+    return Polyhedron(A, unit * (A @ rng.normal(size=n) + np.linalg.norm(A, axis=1) * rng.uniform(0.1, 1, rows)))
+
+
+# One row a kind of set: (random generator, dimension, unit of length) → set.
+TABLE = {
+    "box": lambda r, n, s: Box(s * r.uniform(-2, 0, n), s * r.uniform(0, 2, n)),
+    "box, half open": lambda r, n, s: Box(np.where(r.random(n) < 0.5, -inf, -s), np.where(r.random(n) < 0.5, inf, s)),
+    "box, one point": lambda r, n, s: Box(s, s, dim=n),
+    "ball": lambda r, n, s: Ball(s * r.normal(size=n), s * r.uniform(0.1, 2)),
+    "ball, one point": lambda r, n, s: Ball(s * r.normal(size=n), 0.0),
+    "simplex": lambda r, n, s: Simplex(n, s * r.uniform(0.1, 2)),
+    "halfspace": lambda r, n, s: Halfspace(r.normal(size=n) * 10 ** r.uniform(-3, 3), s * r.normal()),
+    "polyhedron": lambda r, n, s: polyhedron(r, n, int(r.integers(1, 2 * n + 2)), s),
+    "l1 ball": lambda r, n, s: L1Ball(s * r.normal(size=n), s * r.uniform(0.1, 2)),
+    "l1 ball, one point": lambda r, n, s: L1Ball(s * r.normal(size=n), 0.0),
+    "ellipsoid": lambda r, n, s: Ellipsoid(s * r.normal(size=n), s**2 * spd(r, n, 1e3)),
+    "product": lambda r, n, s: Product(
+        [Ball(s * r.normal(size=n), s), Simplex(n, s), Product([L1Ball(0, s, dim=n), Box(0.0, s, dim=1)])]
+    ),
+    "product, polyhedral": lambda r, n, s: Product(
+        [Halfspace(r.normal(size=n), s * r.normal()), Simplex(n, s), Box(-inf, s, dim=n), Simplex(1, s)]
+    ),
+}
+
+every_set = pytest.mark.parametrize("name", TABLE)
+cases = given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 6), unit=st.sampled_from([1e-6, 1.0, 1e6]))
+
+
+def draw(name, seed, n, unit):
+    """A set, and eight points near and far."""
+    rng = np.random.default_rng(seed)
+    K = TABLE[name](rng, n, unit)
+    return K, unit * rng.normal(size=(8, K.dim)) * 10 ** rng.uniform(-1, 3, (8, 1))
+
+
+def size(K, points):
+    return np.maximum(np.abs(points).max(axis=-1), K.scale)
+
+
+@every_set
+@cases
+@settings(max_examples=40)
+def test_projection_by_its_identities(name, seed, n, unit):
+    K, y = draw(name, seed, n, unit)
+    p, z = K.project(y), K.project(y[::-1] / 3)
+    scale = size(K, y)
+    assert K.contains(p).all()
+    assert np.array_equal(K.project(p), p)
+    length = np.linalg.norm(y - p, axis=-1) + np.linalg.norm(z - p, axis=-1)
+    assert (((y - p) * (z - p)).sum(axis=-1) <= 1e-9 * scale * length).all()  # the variational inequality
+    shift, moved = y - y[0], p - p[0]
+    length = np.linalg.norm(shift, axis=-1)
+    assert ((moved**2).sum(axis=-1) <= (moved * shift).sum(axis=-1) + 1e-9 * scale.max() * length).all()  # firmness
+
+
+@every_set
+@cases
+@settings(max_examples=20)
+def test_batches_equal_singles(name, seed, n, unit):
+    K, y = draw(name, seed, n, unit)
+    batch = K.project(y.reshape(2, 4, K.dim)).reshape(8, K.dim)
+    violations = K.violation(y.reshape(2, 4, K.dim)).reshape(8)
+    for i in range(8):
+        np.testing.assert_allclose(K.project(y[i]), batch[i], rtol=0, atol=1e-13 * size(K, y[i]))
+        np.testing.assert_allclose(K.violation(y[i]), violations[i], rtol=0, atol=1e-13 * size(K, y[i]))
+
+
+@every_set
+@cases
+@settings(max_examples=10)
+def test_projection_equals_cvxpy(name, seed, n, unit):
+    K, y = draw(name, seed, n, unit)
+    for point in y[:2]:
+        np.testing.assert_allclose(K.project(point), by_cvxpy(K, point), rtol=0, atol=1e-7 * size(K, point))
+
+
+@every_set
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("n", [1, 4])
+def test_contract(name, n, unit):
+    check_set(TABLE[name](np.random.default_rng(n), n, unit), trials=20)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLE if name != "polyhedron"])
+def test_contract_in_a_thousand_dimensions(name):
+    check_set(TABLE[name](np.random.default_rng(0), 1000 if "product" not in name else 250, 1.0), trials=4)
+
+
+@every_set
+@cases
+@settings(max_examples=5)
+def test_cones_describe_the_set(name, seed, n, unit):
+    # the least t ≥ 0 by which the cones' own axes must be widened at x: 0 in K, more outside
+    K, y = draw(name, seed, n, unit)
+    form = K.cones()
+    if not form.cones:
+        assert (K.violation(y) == 0).all()
+        return
+    for x in (y[0], K.project(y[0])):
+        u, t = cp.Variable(max(form.aux, 1)), cp.Variable()
+        rows = (form.b - form.A[:, : K.dim] @ x) / unit
+        if form.aux:
+            rows = rows - form.A[:, K.dim :] @ u
+        conditions, at = [t >= 0], 0
+        for kind, count in form.cones:
+            part = rows[at : at + count]
+            at += count
+            conditions.append(
+                cp.abs(part) <= t
+                if kind == "zero"
+                else part >= -t
+                if kind == "nonneg"
+                else cp.norm(part[1:]) <= part[0] + t
+            )
+        least = cp.Problem(cp.Minimize(t), conditions).solve(solver=cp.CLARABEL, **TIGHT) * unit
+        if K.violation(x) > 1e-6 * size(K, x):
+            assert least > 1e-8 * size(K, x)
+        elif K.contains(x):
+            assert least <= 1e-7 * size(K, x)
+
+
+finite = st.floats(-1, 1, width=32)
+
+
+@given(st.lists(finite, min_size=1, max_size=12), st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([1e-3, 1.0, 1e8]))
+def test_simplex_and_l1_ball_equal_rational_arithmetic(numbers, total, spread):
+    y = np.array(numbers) * total * spread
+    p = Simplex(y.size, total).project(y)
+    np.testing.assert_allclose(p, simplex_exactly(y, total), rtol=0, atol=1e-14 * y.size * total)
+    assert abs(p.sum() - total) <= 1e-15 * y.size * total
+    q = L1Ball(0, total, dim=y.size).project(y)
+    np.testing.assert_allclose(q, l1_exactly(y, np.zeros(y.size), total), rtol=0, atol=1e-14 * y.size * total)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_simplex_far_away(seed):
+    y = 1e8 + np.random.default_rng(seed).normal(size=1000)
+    p = Simplex(1000).project(y)
+    np.testing.assert_allclose(p, simplex_exactly(y, 1.0), rtol=0, atol=1e-14)
+    assert abs(p.sum() - 1) <= 1e-14
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 6),
+    condition=st.sampled_from([1.0, 1e4, 1e8, 1e16]),
+    unit=st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_ellipsoid_equals_bisection(seed, n, condition, unit):
+    rng = np.random.default_rng(seed)
+    sigma = unit * np.sqrt(np.logspace(0, -np.log10(condition), n))
+    z = unit * rng.normal(size=n) * 10 ** rng.uniform(-8, 2, n)
+    expected = ellipsoid_by_bisection(z, sigma)
+    scale = max(unit, np.abs(z).max())
+    np.testing.assert_allclose(Ellipsoid(0, np.diag(sigma**2)).project(z), expected, rtol=0, atol=1e-14 * scale)
+    if condition <= 1e8:  # beyond, a turned P no longer holds its short axes in double precision
+        Q = rotation(rng, n)
+        K = Ellipsoid(unit, (P := (Q * sigma**2) @ Q.T) / 2 + P.T / 2)
+        np.testing.assert_allclose(K.project(unit + Q @ z), unit + Q @ expected, rtol=0, atol=1e-11 * scale)
+
+
+def test_ellipsoid_with_axes_from_1e_minus_8_to_1e8():
+    sigma = np.array([1e8, 1.0, 1e-8])
+    K = Ellipsoid(0, np.diag(sigma**2))
+    for z in ([2e8, 3.0, 1e-8], [1.0, 1.0, 1.0], [0.0, 0.0, 1e-7], [1e8, 1.0, 1e-8]):
+        expected = ellipsoid_by_bisection(z, sigma)
+        np.testing.assert_allclose(K.project(z), expected, rtol=1e-13)
+
+
+def test_ellipsoid_that_is_a_ball():
+    y = np.random.default_rng(0).normal(size=(100, 4)) * 3
+    np.testing.assert_allclose(Ellipsoid(1.0, 4 * np.eye(4)).project(y), Ball(1.0, 2.0, dim=4).project(y), atol=1e-14)
+
+
+def test_diameters():
+    assert Ball([1.0, 2.0], 3.0).diameter == 6
+    assert Box([0.0, 0.0], [3.0, 4.0]).diameter == 5
+    assert Box(0.0, [3.0, inf]).diameter == inf
+    assert Simplex(5, 2.0).diameter == 2 * np.sqrt(2)
+    assert Simplex(1, 2.0).diameter == 0
+    assert L1Ball(1.0, 2.0, dim=3).diameter == 4
+    assert Ellipsoid(0, np.diag([1.0, 9.0])).diameter == 6
+    assert Halfspace([1.0], 0.0).diameter == inf
+    assert Product([Ball([1.0, 2.0], 1.5), Box(0.0, 4.0, dim=1)]).diameter == 5
+    assert Product([Ball([1.0, 2.0], 1.5), Halfspace([1.0], 0.0)]).diameter == inf
+    assert not Halfspace([1.0], 0.0).bounded
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_polyhedron_diameter_is_that_of_its_bounding_box(unit):
+    triangle = [[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]
+    assert Polyhedron(triangle, [unit, 0.0, 0.0]).diameter == pytest.approx(np.sqrt(2) * unit, rel=1e-12)
+    assert Polyhedron(triangle[:2], [unit, 0.0]).diameter == inf
+    assert Polyhedron([[1.0], [-1.0]], [unit, -unit]).diameter == pytest.approx(0, abs=1e-15 * unit)
+
+
+def test_polyhedron_with_idle_zero_and_repeated_rows():
+    A = [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1e6, 0.0], [0.0, 1.0]]
+    K = Polyhedron(A, [1.0, 0.0, 1.0, 1e6, inf])
+    np.testing.assert_allclose(K.project([3.0, 7.0]), [1.0, 7.0], atol=1e-14)
+    assert K.polyhedral().A.shape == (3, 2)
+    whole = Polyhedron([[0.0, 0.0], [1.0, 2.0]], [1.0, inf])
+    check_set(whole)
+    assert np.array_equal(whole.project([3.0, 7.0]), [3.0, 7.0])
+    assert whole.diameter == inf
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_polyhedron_of_a_single_point_and_just_empty(unit):
+    A = np.array([[1.0], [-1.0]])
+    assert Polyhedron(A, [unit, -unit]).project([5 * unit]) == pytest.approx([unit], rel=1e-14)
+    assert Polyhedron(A, [unit, -unit * (1 + 1e-12)]).project([5 * unit]) == pytest.approx([unit], rel=1e-11)
+    with pytest.raises(EmptySet, match="least possible violation is 5e-0?(7|13)|least possible violation is 0.5"):
+        Polyhedron(A, [unit, -unit * (1 + 1e-6)])
+
+
+def test_a_far_row_does_not_hide_a_contradiction():
+    with pytest.raises(EmptySet, match="least possible violation is 0.5"):
+        Polyhedron([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [1.0, -2.0, 1e12])
+
+
+def test_product_puts_equality_rows_first():
+    form = Product([Halfspace([2.0], 4.0), Simplex(2, 3.0), Box(0.0, 1.0, dim=1)]).polyhedral()
+    assert form.equalities == 1
+    assert np.array_equal(form.A, [[0, 1, 1, 0], [1, 0, 0, 0]])
+    assert np.array_equal(form.b, [3, 2])
+    assert np.array_equal(form.lower, [-inf, 0, 0, 0])
+    assert np.array_equal(form.upper, [inf, inf, inf, 1])
+    assert Product([Simplex(2), Ball(0, 1, dim=2)]).polyhedral() is None
+
+
+def test_a_product_with_a_part_known_by_projection_alone():
+    class Plain(Box):
+        def cones(self):
+            return None
+
+    assert Product([Box(0.0, 1.0, dim=1), Plain(0.0, 1.0, dim=1)]).cones() is None
+
+
+def test_violation_is_a_length():
+    assert Halfspace([300.0, 400.0], 0.0).violation([3.0, 4.0]) == 5
+    assert Polyhedron([[300.0, 400.0]], [0.0]).violation([3.0, 4.0]) == pytest.approx(5)
+    assert Ball(0, 1, dim=2).violation([3.0, 4.0]) == 4
+    assert L1Ball(0, 1, dim=4).violation([1.0, 1.0, 1.0, 1.0]) == 1.5
+    assert Simplex(4).violation([1.0, 1.0, 1.0, 1.0]) == 1.5
+    assert Ellipsoid(0, [[4.0, 0.0], [0.0, 1.0]]).violation([5.0, 0.0]) == 3
+    assert Product([Ball(0, 1, dim=1), Ball(0, 1, dim=1)]).violation([3.0, -5.0]) == 4
+
+
+@every_set
+def test_sets_are_immutable_and_copy_their_data(name):
+    K = TABLE[name](np.random.default_rng(0), 3, 1.0)
+    for value in K.parameters().values():
+        if isinstance(value, np.ndarray):
+            assert not value.flags.writeable
+    center = np.zeros(2)
+    ball = Ball(center, 1.0)
+    center[:] = 9.0
+    assert np.array_equal(ball.center, [0, 0])
+
+
+@every_set
+def test_bad_points_are_refused(name):
+    K = TABLE[name](np.random.default_rng(0), 3, 1.0)
+    bad = np.zeros(K.dim)
+    bad[-1] = nan
+    for method in (K.project, K.violation, K.contains):
+        with pytest.raises(InvalidInput, match=rf"point: expected shape \(\.\.\., {K.dim}\), got \({K.dim + 1},\)"):
+            method(np.zeros(K.dim + 1))
+        with pytest.raises(InvalidInput, match="point: expected finite numbers, got nan"):
+            method(bad)
+        with pytest.raises(InvalidInput, match="point: expected at least one number"):
+            method([])
+
+
+ERRORS = [
+    (lambda: Box(0.0, 1.0), InvalidInput, "dim: expected the dimension, since both bounds are numbers, got None"),
+    (lambda: Box([0.0, 0.0], [1.0, 1.0, 1.0]), InvalidInput, "lower: expected a number or shape (3,), got shape (2,)"),
+    (lambda: Box(inf, inf, dim=1), EmptySet, "Box: lower is inf at index (0,)"),
+    (lambda: Ball(0, 1), InvalidInput, "dim: expected the dimension, since the centre is a number, got None"),
+    (lambda: Ball(0, -1, dim=2), InvalidInput, "radius: expected a non-negative number, got -1.0"),
+    (lambda: Ball(0, nan, dim=2), InvalidInput, "radius: expected a non-negative number, got nan"),
+    (lambda: Ball(0, inf, dim=2), InvalidInput, "radius: expected a non-negative number, got inf"),
+    (lambda: Ball([0, nan], 1), InvalidInput, "center: expected finite numbers, got nan at index (1,)"),
+    (lambda: Ball([0, 1], 1, dim=3), InvalidInput, "center: expected a number or shape (3,), got shape (2,)"),
+    (lambda: Ball([[0, 1]], 1), InvalidInput, "center: expected a number or shape (2,), got shape (1, 2)"),
+    (lambda: Ball([], 1), InvalidInput, "center: expected at least one number, got an empty array"),
+    (lambda: Ball("middle", 1), InvalidInput, "center: expected an array of real numbers, got str"),
+    (lambda: Ball(0, 1, dim=0), InvalidInput, "dim: expected a positive integer, got int 0"),
+    (lambda: Simplex(0), InvalidInput, "dim: expected a positive integer, got int 0"),
+    (lambda: Simplex(2.5), InvalidInput, "dim: expected a positive integer, got float 2.5"),
+    (lambda: Simplex(2, 0), InvalidInput, "total: expected a positive number, got 0.0"),
+    (lambda: Simplex(2, -1), InvalidInput, "total: expected a positive number, got -1.0"),
+    (lambda: Simplex(2, nan), InvalidInput, "total: expected a positive number, got nan"),
+    (lambda: Halfspace([0, 0], -1), EmptySet, "Halfspace: a is zero and b is negative: 0 ≤ -1.0 holds nowhere"),
+    (
+        lambda: Halfspace([0, 0], 1),
+        InvalidInput,
+        "a: expected a vector that is not zero, got zero: K would be the whole",
+    ),
+    (lambda: Halfspace([1, inf], 1), InvalidInput, "a: expected finite numbers, got inf at index (1,)"),
+    (lambda: Halfspace([1, 2], inf), InvalidInput, "b: expected a finite number, got inf"),
+    (lambda: Halfspace([1, 2], [1, 2]), InvalidInput, "b: expected a finite number, got list [1, 2]"),
+    (lambda: Halfspace([[1, 2]], 1), InvalidInput, "a: expected shape (n,), got (1, 2)"),
+    (lambda: Polyhedron([1, 2], [1]), InvalidInput, "A: expected shape (M, n), got (2,)"),
+    (lambda: Polyhedron([[1, 2]], [1, 2]), InvalidInput, "b: expected shape (1,) to match A of shape (1, 2), got (2,)"),
+    (lambda: Polyhedron([[1, nan]], [1]), InvalidInput, "A: expected finite numbers, got nan at index (0, 1)"),
+    (lambda: Polyhedron([[1, 2]], [nan]), InvalidInput, "b: expected finite numbers or infinities, got nan"),
+    (lambda: Polyhedron([[1, 2]], [-inf]), EmptySet, "Polyhedron: row 0 holds nowhere: ⟨a, x⟩ ≤ -inf"),
+    (lambda: Polyhedron([[1], [0]], [1, -1]), EmptySet, "Polyhedron: row 1 holds nowhere: ⟨0, x⟩ ≤ -1.0"),
+    (
+        lambda: Polyhedron([[1e6], [-1e-6]], [1e6, -3e-6]),
+        EmptySet,
+        "no common point: the least possible violation is 1",
+    ),
+    (lambda: Polyhedron(np.zeros((0, 2)), []), InvalidInput, "A: expected at least one number, got an empty array"),
+    (lambda: L1Ball(0, -1, dim=2), InvalidInput, "radius: expected a non-negative number, got -1.0"),
+    (lambda: L1Ball(0, 1), InvalidInput, "dim: expected the dimension, since the centre is a number, got None"),
+    (lambda: Ellipsoid(0, [[1, 2]]), InvalidInput, "P: expected shape (n, n), got (1, 2)"),
+    (lambda: Ellipsoid(0, 1.0), InvalidInput, "P: expected shape (n, n), got ()"),
+    (lambda: Ellipsoid(0, [[1, nan], [nan, 1]]), InvalidInput, "P: expected finite numbers, got nan at index (0, 1)"),
+    (
+        lambda: Ellipsoid(0, [[1, 0.5], [0, 1]]),
+        InvalidInput,
+        "P: expected a symmetric matrix, got 0.5 at (0, 1) but 0.0",
+    ),
+    (
+        lambda: Ellipsoid(0, [[1, 2], [2, 1]]),
+        InvalidInput,
+        "P: expected a positive definite matrix, got smallest eigenvalue -1",
+    ),
+    (
+        lambda: Ellipsoid(0, [[1, 0], [0, 0]]),
+        InvalidInput,
+        "P: expected a positive definite matrix, got 0.0 at index (1, 1)",
+    ),
+    (lambda: Ellipsoid([1, 2, 3], np.eye(2)), InvalidInput, "center: expected a number or shape (2,), got shape (3,)"),
+    (lambda: Product([]), InvalidInput, "sets: expected a sequence of at least one set, got []"),
+    (lambda: Product(Simplex(2)), InvalidInput, "sets: expected a sequence of at least one set, got Simplex(dim=2"),
+    (lambda: Product([Simplex(2), 3]), InvalidInput, "sets: expected sets, got int at index 1"),
+]
+
+
+@pytest.mark.parametrize(("make", "kind", "message"), ERRORS)
+def test_what_is_no_set_is_refused(make, kind, message):
+    with pytest.raises(kind) as caught:
+        make()
+    assert type(caught.value) is kind
+    assert message in str(caught.value)
+
+
+class Unit(ConvexSet):
+    """The unit disc, to be broken below in one way at a time."""
+
+    dim = 2
+
+    def _project(self, point):
+        norm = np.linalg.norm(point, axis=-1, keepdims=True)
+        return np.where(norm > 1 + 1e-14, point / np.maximum(norm, 1), point)
+
+    def _violation(self, point):
+        return np.maximum(np.linalg.norm(point, axis=-1) - 1, 0)
+
+    @property
+    def diameter(self):
+        return 2.0
+
+
+def broken(**methods):
+    return type("Broken", (Unit,), methods)()
+
+
+BREAKAGES = {
+    "does not lie in K": {"_project": lambda self, p: p},
+    "not idempotent": {"_project": lambda self, p: 0.5 * Unit._project(self, p)},
+    "not firmly non-expansive": {"_project": lambda self, p: Unit._project(self, p) * [[1, -1]][0]},
+    "variational inequality fails": {"_project": lambda self, p: np.clip(p, -0.5, 0.5)},
+    "changes its input": {
+        "_project": lambda self, p: np.divide(p, 1 + np.linalg.norm(p, axis=-1, keepdims=True), out=p)
+    },
+    "wrong shape": {"_project": lambda self, p: Unit._project(self, p)[..., :1]},
+    "not finite": {"_project": lambda self, p: Unit._project(self, p) * nan},
+    "batch differs": {
+        "_project": lambda self, p: Unit._project(self, p) if p.ndim == 1 else Unit._project(self, p) * 0
+    },
+    "wrong shape with two leading axes": {
+        "_project": lambda self, p: Unit._project(self, p) if p.ndim < 3 else Unit._project(self, p)[0]
+    },
+    "a point of K is not returned unchanged": {"_project": lambda self, p: Unit._project(self, p) * (1 - 1e-14)},
+    "the violation has a wrong shape": {"_violation": lambda self, p: Unit._violation(self, p)[..., None] * [1, 1]},
+    "counts as inside": {"_violation": lambda self, p: 0 * p[..., 0]},
+    "the violation is negative": {"_violation": lambda self, p: np.linalg.norm(p, axis=-1) - 1},
+    "beyond the diameter": {"diameter": 1.0},
+    "contains and violation disagree": {"contains": lambda self, p, tol=1e-9: np.ones(p.shape[:-1], bool)},
+    "cones() describes another set": {"cones": lambda self: Ball(0, 2, dim=2).cones()},
+    "cones() has arrays of wrong shapes": {"cones": lambda self: Ball(0, 1, dim=3).cones()},
+    "polyhedral() describes another set": {"polyhedral": lambda self: Box(-1.0, 1.0, dim=2).polyhedral()},
+}
+
+
+def test_check_set_passes_a_set_that_keeps_the_contract():
+    check_set(Unit())
+
+
+@pytest.mark.parametrize("failure", BREAKAGES)
+def test_check_set_finds(failure):
+    with pytest.raises(AssertionError) as caught:
+        check_set(broken(**BREAKAGES[failure]))
+    assert failure in str(caught.value)
+
+
+def test_check_set_finds_parameters_of_another_set():
+    class Forgetful(Ball):
+        def parameters(self):
+            return {"center": self.center, "radius": 1.0}
+
+    with pytest.raises(AssertionError, match=r"parameters\(\) make another set"):
+        check_set(Forgetful(0, 2.0, dim=2))
+
+
+def test_check_set_finds_a_set_that_is_not_convex():
+    class Ring(Unit):
+        def _project(self, point):
+            norm = np.linalg.norm(point, axis=-1, keepdims=True)
+            return point / norm
+
+        def _violation(self, point):
+            return np.abs(np.linalg.norm(point, axis=-1) - 1)
+
+    with pytest.raises(AssertionError, match="not firmly non-expansive"):
+        check_set(Ring())
+
+
+def test_repr_names_the_parameters():
+    assert repr(Simplex(3)) == "Simplex(dim=3, total=1)"
+    assert repr(Ball(0, 2, dim=3)) == "Ball(center=0 (shape (3,)), radius=2)"
+    assert repr(Product([Simplex(3)])) == "Product(sets=[Simplex(dim=3, total=1)])"

@@ -1,0 +1,466 @@
+"""State files: whole or refused, and never executed."""
+
+import errno
+import io
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import cocopt
+from cocopt import sets, state, steps
+from cocopt.errors import InvalidInput, StateError
+
+HEADER = {"algorithm": "Dummy", "t": 3, "nested": {"list": [1, 2.5, None, "é"]}}
+ARRAYS = {
+    "x": np.array([0.1, -0.0, np.nan, np.inf]),
+    "ledger/sums": np.arange(12.0).reshape(3, 4)[:, ::2],
+    "fortran": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+    "count": np.array(7),
+    "mode": np.array("hist"),
+    "mask": np.array([True, False]),
+    "none": np.zeros((0, 5)),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "state.npz"
+
+
+def same(one, other):
+    return one[0] == other[0] and all(
+        np.array_equal(one[1][k], other[1][k], equal_nan=one[1][k].dtype.kind == "f") for k in {*one[1], *other[1]}
+    )
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_what_is_written_is_read(path):
+    state.write(path, HEADER, ARRAYS)
+    header, arrays = state.read(str(path))
+    assert header == HEADER
+    assert list(arrays) == list(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
+        assert arrays[name].tobytes() == array.tobytes()
+    assert os.listdir(path.parent) == ["state.npz"]
+
+
+def test_the_file_is_an_ordinary_npz(path):
+    state.write(path, HEADER, {"x": np.arange(3.0)})
+    with np.load(path, allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["x"], [0.0, 1.0, 2.0])
+
+
+def test_headers_come_back_as_json_has_them(path):
+    state.write(path, {"a": (1, 2), 2: "two", 10: "ten"}, {})
+    assert state.read(path) == ({"a": [1, 2], "2": "two", "10": "ten"}, {})
+
+
+def test_mode_and_symbolic_link_survive(path):
+    state.write(path, HEADER, {})
+    os.chmod(path, 0o600)
+    link = path.with_name("link.npz")
+    link.symlink_to(path)
+    state.write(link, {"t": 4}, {})
+    assert link.is_symlink()
+    assert state.read(path)[0] == {"t": 4}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_missing_file_and_folder(path):
+    with pytest.raises(FileNotFoundError):
+        state.read(path)
+    with pytest.raises(FileNotFoundError):
+        state.write(path.parent / "nowhere" / "state.npz", HEADER, {})
+
+
+@pytest.mark.parametrize("content", [b"buy milk", b"\x89PNG\r\n\x1a\n" + bytes(50), b"{}", b"P"])
+def test_foreign_files(path, content):
+    path.write_bytes(content)
+    with pytest.raises(StateError, match=r"state\.npz: expected a (cocopt|whole) state file, got"):
+        state.read(path)
+
+
+def test_foreign_npz(path):
+    np.savez(path, x=np.zeros(3))
+    with pytest.raises(StateError, match="expected a cocopt state file, got something else"):
+        state.read(path)
+    rewrite(path, {"cocopt.json": json.dumps({"format": "other"}).encode()})
+    with pytest.raises(StateError, match="expected a cocopt state file, got something else"):
+        state.read(path)
+
+
+def test_every_truncation_is_noticed(path):
+    state.write(path, HEADER, ARRAYS)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        with pytest.raises(StateError, match="truncated or damaged"):
+            state.read(path)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_every_changed_byte_is_noticed_or_harmless(tmp_path, data):
+    path = tmp_path / "state.npz"
+    state.write(path, HEADER, ARRAYS)
+    content = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    try:
+        got = state.read(path)
+    except StateError:
+        return
+    assert same(got, (HEADER, ARRAYS))  # such as a time stamp inside the archive
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewrite(path, content):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+def npy(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def tampered_header(content):
+    envelope = json.loads(content["cocopt.json"])
+    envelope["header"]["t"] = 4
+    return {**content, "cocopt.json": json.dumps(envelope).encode()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: {**content, "x.npy": npy(np.array([0.2, -0.0, np.nan, np.inf]))},
+        lambda content: {**content, "x.npy": npy(np.array([0.1, 0.0, np.nan, np.inf]))},  # the sign of a zero
+        lambda content: {**content, "x.npy": npy(ARRAYS["x"].reshape(2, 2))},
+        lambda content: {**content, "count.npy": npy(np.array(7, dtype=np.uint64))},
+        lambda content: {**content, "more.npy": npy(np.zeros(1))},
+        lambda content: {name: data for name, data in content.items() if name != "x.npy"},
+        tampered_header,
+    ],
+)
+def test_tampering_with_a_valid_archive_is_noticed(path, change):
+    state.write(path, HEADER, ARRAYS)
+    rewrite(path, members(path))
+    assert same(state.read(path), (HEADER, ARRAYS))  # packing it anew is no tampering
+    rewrite(path, change(members(path)))
+    with pytest.raises(StateError, match="the file was changed since"):
+        state.read(path)
+
+
+class Bomb:
+    exploded = False
+
+    def __reduce__(self):
+        return setattr, (Bomb, "exploded", True)
+
+
+def test_nothing_is_unpickled(path):
+    state.write(path, HEADER, {"x": np.zeros(1)})
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Bomb()], dtype=object), allow_pickle=True)
+    rewrite(path, {**members(path), "x.npy": buffer.getvalue()})
+    with pytest.raises(StateError, match="damaged"):
+        state.read(path)
+    rewrite(path, {**members(path), "x.npy": pickle.dumps(Bomb())})
+    with pytest.raises(StateError, match="damaged"):
+        state.read(path)
+    assert not Bomb.exploded
+    with pytest.raises(InvalidInput, match="x: expected an array of plain numbers, got dtype object"):
+        state.write(path, HEADER, {"x": np.array([Bomb()], dtype=object)})
+
+
+def test_a_newer_format_asks_for_an_upgrade(path, monkeypatch):
+    monkeypatch.setattr(state, "VERSION", 2)
+    monkeypatch.setattr(cocopt, "__version__", "9.9")
+    state.write(path, HEADER, ARRAYS)
+    monkeypatch.undo()
+    with pytest.raises(StateError, match=r"format 1 or older, got format 2 of cocopt 9\.9: upgrade cocopt"):
+        state.read(path)
+
+
+# ---------------------------------------------------------------- crashes
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_file(path, monkeypatch, failing):
+    state.write(path, HEADER, ARRAYS)
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, failing, fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        state.write(path, {"t": 4}, {})
+    monkeypatch.undo()
+    assert same(state.read(path), (HEADER, ARRAYS))
+    assert os.listdir(path.parent) == ["state.npz"]
+
+
+def test_a_file_that_may_not_grow_leaves_the_old_one(path):
+    state.write(path, HEADER, {})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            state.write(path, HEADER, {"x": np.zeros(100_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert state.read(path) == (HEADER, {})
+    assert os.listdir(path.parent) == ["state.npz"]
+
+
+def run(script, *arguments):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "before", "survivor"), [("fsync", True, 3), ("replace", True, 3), ("replace", False, 4)]
+)
+def test_killed_at_a_certain_point(path, call, before, survivor):
+    state.write(path, {"t": 3}, {"x": np.full(1000, 3.0)})
+    killed = run(
+        """
+        import os, signal, sys
+        import numpy as np
+        from cocopt import state
+
+        path, call, before = sys.argv[1], sys.argv[2], sys.argv[3] == "True"
+        real = getattr(os, call)
+
+        def dying(*arguments):
+            if not before:
+                real(*arguments)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        setattr(os, call, dying)
+        state.write(path, {"t": 4}, {"x": np.full(1000, 4.0)})
+        """,
+        path,
+        call,
+        before,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    header, arrays = state.read(path)
+    assert header == {"t": survivor}
+    np.testing.assert_array_equal(arrays["x"], np.full(1000, float(survivor)))
+
+
+def test_killed_at_any_time(path):
+    result = run(
+        """
+        import itertools, os, random, signal, sys, time
+        import numpy as np
+        from cocopt import state
+
+        path = sys.argv[1]
+        state.write(path, {"t": 0}, {"x": np.zeros(20_000)})
+        random.seed(0)
+        last = 0
+        for _ in range(40):
+            child = os.fork()
+            if child == 0:
+                for t in itertools.count(last + 1):
+                    state.write(path, {"t": t}, {"x": np.full(20_000, float(t))})
+            time.sleep(random.uniform(0.001, 0.03))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            header, arrays = state.read(path)
+            assert header["t"] >= last
+            assert (arrays["x"] == header["t"]).all()
+            last = header["t"]
+        print(last)
+        """,
+        path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) > 0
+
+
+# ---------------------------------------------------------------- classes
+
+STORABLE = [
+    sets.Box(0.0, np.array([1.0, np.inf])),
+    sets.Ball([0.1, 0.2], 1.5),
+    sets.Simplex(3, total=2.0),
+    sets.Halfspace([1.0, 2.0], 3.0),
+    sets.Polyhedron([[1.0, 0.0], [-1.0, 0.3]], [1.0, 0.1]),
+    sets.L1Ball([0.0, 1.0], 2.0),
+    sets.Ellipsoid([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]]),
+    sets.Product([sets.Box(0.0, 1.0, dim=2), sets.Product([sets.Simplex(2), sets.Ball(0.0, 1.0, dim=1)])]),
+    steps.Power(0.3, 2.0),
+    steps.StronglyConvex(0.1),
+    steps.Constant(1 / 3),
+    steps.Adaptive(2.0, 0.7),
+]
+
+
+def equal(one, other):
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(equal, one, other))
+    if hasattr(one, "parameters"):
+        mine, theirs = one.parameters(), other.parameters()
+        return (
+            type(one) is type(other) and mine.keys() == theirs.keys() and all(equal(mine[k], theirs[k]) for k in mine)
+        )
+    return one == other
+
+
+@pytest.mark.parametrize("thing", STORABLE, ids=lambda thing: type(thing).__name__)
+def test_built_in_classes_survive_a_file(path, thing):
+    spec, arrays = state.encode(thing, "thing")
+    assert all(name.startswith("thing.") for name in arrays)
+    state.write(path, {"spec": spec}, arrays)
+    header, arrays = state.read(path)
+    assert equal(state.decode(header["spec"], arrays), thing)
+
+
+def test_every_set_and_schedule_that_can_be_stored_is_in_the_table():
+    storable = {type(thing).__name__ for thing in STORABLE}
+    public = {
+        name
+        for home, base in ((sets, sets.ConvexSet), (steps, steps.Schedule))
+        for name in home.__all__
+        if isinstance(getattr(home, name), type) and issubclass(getattr(home, name), base)
+    }
+    assert public - {"ConvexSet", "Schedule", "Function"} == storable
+
+
+class Stranger(sets.Box):
+    """A set that nobody registered."""
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        steps.Function(lambda t: 1 / t),
+        Stranger(0.0, 1.0, dim=2),
+        sets.Product([sets.Simplex(2), Stranger(0.0, 1.0, dim=2)]),
+        lambda t: 1 / t,
+        object(),
+    ],
+    ids=["function", "unregistered", "part unregistered", "callable", "object"],
+)
+def test_what_cannot_be_stored_must_be_supplied(thing):
+    spec, arrays = state.encode(thing, "steps")
+    assert (spec, arrays) == ({"absent": "steps"}, {})
+    with pytest.raises(StateError, match=r"steps: expected as an argument.*cocopt\.load\(path, steps=\.\.\.\)"):
+        state.decode(spec, arrays, {"K": 1})
+    assert state.decode(spec, arrays, {"steps": thing}) is thing
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    monkeypatch.setattr(state, "_registered", {})
+    return state._registered
+
+
+def test_registered_classes(registry):
+    @state.register
+    class Cube(sets.Box):
+        def __init__(self, side, tags=()):
+            super().__init__(0.0, side, dim=2)
+            self.side, self.tags = side, list(tags)
+
+        def parameters(self):
+            return {"side": np.float64(self.side), "tags": self.tags}
+
+    cube = sets.Product([Cube(2.0, tags=["a", "b"]), sets.Simplex(2)])
+    spec, arrays = state.encode(cube, "K")
+    spec = json.loads(json.dumps(spec))
+    assert equal(state.decode(spec, arrays), cube)
+    registry.clear()
+    with pytest.raises(StateError, match=r"K: expected a class that is registered, got 'Cube'.*cocopt\.load\(path, K="):
+        state.decode(spec, arrays, {}, "K")
+    assert state.decode(spec, arrays, {"K": cube}, "K") is cube
+
+
+def test_names_are_taken_once(registry):
+    with pytest.raises(InvalidInput, match="register: expected a class name that is free, got 'Box'"):
+        state.register(type("Box", (sets.Box,), {}))
+    first = state.register(type("Mine", (), {}))
+    assert state.register(type("Mine", (), {})) is not first  # the same cell, run again
+    with pytest.raises(InvalidInput, match="got 'Mine'"):
+        state.register(type("Mine", (), {"__module__": "elsewhere"}))
+
+
+# ---------------------------------------------------------------- the public door
+
+
+class Dummy:
+    """The least that an algorithm must do to be saved and loaded."""
+
+    def __init__(self, K, steps, x):
+        self.K, self.steps, self.x = K, steps, x
+
+    def save(self, path):
+        K, K_arrays = state.encode(self.K, "K")
+        schedule, schedule_arrays = state.encode(self.steps, "steps")
+        header = {"algorithm": "Dummy", "K": K, "steps": schedule}
+        state.write(path, header, {"x": self.x} | K_arrays | schedule_arrays)
+
+    @classmethod
+    def _from_state(cls, header, arrays, supplied):
+        K, schedule = (state.decode(header[name], arrays, supplied, name) for name in ("K", "steps"))
+        return cls(K, schedule, arrays["x"])
+
+
+def test_load(path, registry):
+    state.register(Dummy)
+    Dummy(sets.Simplex(2), steps.Power(0.3), np.array([0.5, 0.5])).save(path)
+    dummy = cocopt.load(path)
+    assert type(dummy) is Dummy
+    assert dummy.K.parameters() == {"dim": 2, "total": 1.0}
+    assert dummy.steps == steps.Power(0.3)
+    np.testing.assert_array_equal(dummy.x, [0.5, 0.5])
+
+
+def test_load_names_what_is_missing(path, registry):
+    state.register(Dummy)
+    K, rule = Stranger(0.0, 1.0, dim=2), steps.Function(lambda t: 1 / t)
+    Dummy(K, rule, np.zeros(2)).save(path)
+    with pytest.raises(StateError, match=r"cocopt\.load\(path, K=\.\.\.\)"):
+        cocopt.load(path)
+    with pytest.raises(StateError, match=r"cocopt\.load\(path, steps=\.\.\.\)"):
+        cocopt.load(path, K=K)
+    dummy = cocopt.load(path, K=K, steps=rule)
+    assert dummy.K is K
+    assert dummy.steps is rule
+
+
+@pytest.mark.parametrize("name", ["Dummy", "Simplex", "os.system", "subprocess.Popen", None, ["CLASP"]])
+def test_load_takes_registered_algorithms_only(path, registry, name):
+    state.write(path, {"algorithm": name}, {})
+    with pytest.raises(StateError, match="expected the state of a registered algorithm, got"):
+        cocopt.load(path)
