@@ -11,7 +11,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(STAMP) ## all tests and doctests but the slow ones
-	$(BIN)/python -m pytest -q -m "not slow" -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -m "not slow" -n auto --dist worksteal
 
 test-slow: $(STAMP) ## the slow tests
 	$(BIN)/python -m pytest -q -m slow

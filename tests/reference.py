@@ -184,7 +184,7 @@ def by_cvxpy(K: Description, g: Description | None, y: Array) -> Array:
 
 def project(K: Description, g: Description, y: Array) -> Array:
     """The same to rounding: CVXPY's point, polished."""
-    x = polish(K, g, y, by_cvxpy(K, g, y))
+    x = polish(pieces(K) + pieces(g), np.eye(len(y)), -y, by_cvxpy(K, g, y))
     if x is None:
         raise RuntimeError("the reference is too badly conditioned to be polished")
     return x
@@ -197,10 +197,10 @@ def least_violation(K: Description, g: Description) -> float:
 
 
 def nearest(K: Description, g: Description, y: Array) -> tuple[Array, float]:
-    """Of the points of K with the least violation t the one nearest to y, and t. Two stages, good to about 1e-6."""
+    """Of the points of K with violation at most t + 1e-6, t the least possible, the one nearest to y; and t."""
     t = least_violation(K, g)
     step = cp.Variable(len(y))
-    limits = [e <= t + 1e-10 * max(1.0, abs(t)) for e in expressions(g, y + step)]
+    limits = [e <= t + 1e-6 for e in expressions(g, y + step)]
     _solve(cp.sum_squares(step), membership(K, y + step) + limits)
     return y + step.value, t
 
@@ -217,14 +217,23 @@ def hinge_objective(
 def hinge_prox(
     K: Description, g: Description, point: Array, linear: Array, weight: float | Array, cap: str, rho: float
 ) -> Array:
-    """The minimiser of hinge_objective over K."""
-    step = cp.Variable(len(point))
+    """The minimiser of hinge_objective over K: CVXPY's point, polished in the variables (x, t) of the epigraph."""
+    n, step = len(point), cp.Variable(len(point))
     excess = cp.pos(cp.hstack(expressions(g, point + step)))
-    w = np.broadcast_to(weight, excess.shape) if cap == "each" else weight
-    penalty = w @ excess if cap == "each" else w * cp.max(excess)
-    unit = max(1.0, rho, float(np.max(weight)))  # keeps the coefficients that Clarabel sees near 1
+    count = excess.size if cap == "each" else 1
+    w = np.broadcast_to(weight, count)
+    penalty = w @ excess if cap == "each" else w[0] * cp.max(excess)
+    unit = max(1.0, rho, float(w.max()))  # keeps the coefficients that Clarabel sees near 1
     _solve((linear @ step + penalty + rho * cp.sum_squares(step)) / unit, membership(K, point + step))
-    return point + step.value
+    x = point + step.value
+    t = np.maximum(rows(g, x), 0.0)
+    every = [_lifted(piece, np.eye(n + count)[:n]) for piece in pieces(K)] + epigraph(g, n, count)
+    H = np.diag(np.append(np.full(n, 2 * rho), np.zeros(count)))
+    q = np.append(linear - 2 * rho * point, w)
+    z = polish(every, H, q, np.append(x, t if cap == "each" else t.max()))
+    if z is None:
+        raise RuntimeError("the reference is too badly conditioned to be polished")
+    return z[:n]
 
 
 # ------------------------------------------------------------------------------------------- by Newton's method on KKT
@@ -275,33 +284,56 @@ def _lifted(piece: Piece, E: Array) -> Piece:
     return (lambda x: f(E @ x), lambda x: E.T @ gradient(E @ x), lambda x: E.T @ hessian(E @ x) @ E)
 
 
-def polish(K: Description, g: Description, y: Array, x: Array, tol: float = 1e-11) -> Array | None:
-    """The projection of y to rounding, from a good guess x; None unless it satisfies the KKT conditions to tol.
+def polish(every: list[Piece], H: Array, q: Array, z: Array, tol: float = 1e-11) -> Array | None:
+    """The minimiser of ½zᵀHz + qᵀz over {all f ≤ 0} to rounding, from a good guess z; None unless KKT holds to tol.
 
     The guess's multipliers (non-negative least squares on the gradients of what is nearly active) name the active
-    pieces; Newton's method solves x − y + Σ λ_i ∇f_i = 0, f_i = 0 for them. A KKT point of a convex problem solves it.
+    pieces; Newton's method solves Hz + q + Σ λ_i ∇f_i = 0, f_i = 0 for them. A KKT point of a convex problem solves it.
     """
-    every = pieces(K) + pieces(g)
-    near = [(f, d, h) for f, d, h in every if f(x) > -1e-3]
-    multipliers = nnls(np.array([d(x) for _, d, _ in near]).T, y - x)[0] if near else np.zeros(0)
+    n = len(z)
+    near = [piece for piece in every if piece[0](z) > -1e-3]
+    multipliers = nnls(np.array([d(z) for _, d, _ in near]).T, -H @ z - q)[0] if near else np.zeros(0)
     active = [piece for piece, m in zip(near, multipliers, strict=True) if m > 1e-6]
     m = multipliers[multipliers > 1e-6]
-    n = len(y)
-    if not active:
-        x = y.copy()
     for _ in range(20):
-        J = np.array([d(x) for _, d, _ in active]).reshape(-1, n)
-        residual = np.concatenate([x - y + J.T @ m, [f(x) for f, _, _ in active]])
+        J = np.array([d(z) for _, d, _ in active]).reshape(-1, n)
+        residual = np.concatenate([H @ z + q + J.T @ m, [f(z) for f, _, _ in active]])
         if np.abs(residual).max() <= tol:
             break
-        curvature = np.eye(n) + sum(w * h(x) for w, (_, _, h) in zip(m, active, strict=True))
+        curvature = H + sum(w * h(z) for w, (_, _, h) in zip(m, active, strict=True))
         system = np.block([[curvature, J.T], [J, np.zeros((len(m), len(m)))]])
         if np.linalg.cond(system) > 1e8:
             return None
         change = np.linalg.solve(system, -residual)
-        x, m = x + change[:n], m + change[n:]
-    solved = np.abs(residual).max() <= tol and (m >= 0).all() and max(f(x) for f, _, _ in every) <= tol
-    return x if solved else None
+        z, m = z + change[:n], m + change[n:]
+    solved = np.abs(residual).max() <= tol and (m >= 0).all() and max(f(z) for f, _, _ in every) <= tol
+    return z if solved else None
+
+
+def epigraph(g: Description, n: int, count: int) -> list[Piece]:
+    """g_i(x) ≤ t_i (or ≤ t, if count is 1) and t ≥ 0, as pieces of (x, t)."""
+    match g:
+        case ("Stack", parts):
+            rows = [piece for part in parts for piece in pieces(_as_norm(part))]
+        case ("Function" | "from_cvxpy", inner):
+            return epigraph(inner, n, count)
+        case _:
+            rows = pieces(_as_norm(g))
+    E, T = np.eye(n + count)[:n], np.eye(n + count)[n:]
+    below = []
+    for i, piece in enumerate(rows):
+        f, gradient, hessian = _lifted(piece, E)
+        t = T[i % count]
+        below.append((lambda z, f=f, t=t: f(z) - t @ z, lambda z, d=gradient, t=t: d(z) - t, hessian))
+    return below + [_row(-t, 0.0) for t in T]
+
+
+def _as_norm(g: Description) -> Description:
+    """A norm ball by its own g, not by the squares that describe the same set."""
+    if g[0] != "NormBall":
+        return g
+    n = len(g[1])
+    return ("SecondOrder", np.eye(n), -g[1], np.zeros(n), g[2])
 
 
 # --------------------------------------------------------------------------------------------- exact, where polyhedral

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import cvxpy as cp
 import numpy as np
+
 from cocopt import Ball, Box, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
 
 TIGHT = {

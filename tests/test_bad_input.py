@@ -87,7 +87,7 @@ BAD_BATCHES = [
     ),
 ]
 BAD_PROJECTION_OPTIONS = [
-    ({"infeasible": "foo"}, ("infeasible", "'raise'", "'nearest'", "'foo'")),
+    ({"infeasible": "foo"}, ("infeasible", "raise", "nearest", "'foo'")),
     ({"infeasible": None}, ("infeasible", "None")),
     ({"cuts": 0}, ("cuts", "positive integer", "0")),
     ({"cuts": 1.5}, ("cuts", "positive integer", "1.5")),
@@ -101,9 +101,9 @@ BAD_PROX_OPTIONS = [
     ({"rho": nan}, ("rho", "positive", "nan")),
     ({"rho": inf}, ("rho", "inf")),
     ({"rho": "half"}, ("rho", "'half'")),
-    ({"cap": "row"}, ("cap", "'each'", "'sum'", "'row'")),
+    ({"cap": "row"}, ("cap", "each", "sum", "'row'")),
     ({"weight": -1.0}, ("weight", "-1")),
-    ({"weight": [1.0, -2.0]}, ("weight", "-2", "(1,)")),
+    ({"weight": [1.0, -2.0]}, ("weight", "-2")),
     ({"weight": nan}, ("weight", "nan")),
     ({"weight": [1.0, 2.0, 3.0]}, ("weight", "(3,)")),
     ({"weight": []}, ("weight", "empty")),

@@ -38,9 +38,11 @@ def public(module: str) -> dict[str, Any]:
 
 
 def has_own_text(thing: Any) -> bool:
-    """Whether there is a docstring, and not the signature that a NamedTuple or a dataclass writes for itself."""
-    text = thing.__doc__
-    return bool(text and text.strip()) and not text.startswith(f"{getattr(thing, '__name__', '')}(")
+    """Whether there is a docstring beyond the signature that NamedTuples, dataclasses and ufuncs write themselves."""
+    text = thing.__doc__ or ""
+    if text.startswith(f"{thing.__name__}("):
+        text = text.partition("\n")[2]
+    return bool(text.strip())
 
 
 def undocumented_members(cls: type) -> list[str]:

@@ -26,9 +26,11 @@ SCHEDULES = [
 
 
 def play(schedule, T, n, seed):
-    """CLASP in K = [−1, 1]^n, written out. Each round bounds one coordinate from one side, g_t(x) = a (±x_j − b), so that
-    every intersection is a box: projections are clips and the best fixed action is known in closed form.
-    Losses are ⟨c, x⟩, plus (m/2)‖x − z‖² for a schedule that wants strong convexity.
+    """CLASP in K = [−1, 1]^n, written out.
+
+    Each round bounds one coordinate from one side, g_t(x) = a (±x_j − b), so every intersection is a box: projections
+    are clips, and the best fixed action is known in closed form. Losses are ⟨c, x⟩, plus (m/2)‖x − z‖² for a schedule
+    that wants strong convexity.
     """
     rng = np.random.default_rng(seed)
     m, D, size = schedule.modulus, 2 * math.sqrt(n), rng.uniform(0.1, 3.0)
@@ -222,11 +224,17 @@ def test_steps_that_skip_ahead_void_the_strongly_convex_form():
     assert void.reasons == ("the steps fell faster than 1/(m t)",)
 
 
+def test_a_step_that_grows_voids_the_convex_form():
+    proof = Certificate.zero((2,), diameter=1.0).after(np.array([0.5, 0.5]), 1.0).after(np.array([0.5, 0.6]), 1.0)
+    np.testing.assert_array_equal(proof.valid, [True, False])
+    assert proof.reasons == ("a step was larger than the one before",)
+
+
 def test_an_unbounded_set_voids_the_convex_form_only():
     convex = Certificate.zero(diameter=np.inf).after(1.0, 1.0)
     assert not convex.valid
     assert convex.value == np.inf
-    assert convex.reasons == ("K is unbounded",)
+    assert convex.reasons == ("K is unbounded, or its diameter unknown",)
     strong = Certificate.zero(diameter=np.inf, modulus=1.0).after(1.0, 3.0, modulus=1.0)
     assert strong.value == 1.5
     assert strong.reasons == ()
@@ -289,7 +297,7 @@ def test_repr_and_construction():
     assert repr(Certificate.zero((2,), diameter=2.0).after(1.0, np.array([4.0, 2.0]))) == (
         "Certificate(regret ≤ 4 in each of 2 trials)"
     )
-    assert repr(Certificate.zero(diameter=math.inf)) == "Certificate(void: K is unbounded)"
+    assert repr(Certificate.zero(diameter=math.inf)) == "Certificate(void: K is unbounded, or its diameter unknown)"
     for bad in (-1.0, math.nan):
         with pytest.raises(InvalidInput, match="diameter: expected a non-negative number or inf"):
             Certificate.zero(diameter=bad)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from cocopt import steps as steps
     from cocopt import theory as theory
     from cocopt.algorithms import CLASP as CLASP
-    from cocopt.geometry import explain as explain
     from cocopt.geometry import hinge_prox as hinge_prox
-    from cocopt.geometry import project as project
+    from cocopt.geometry.project import explain as explain
+    from cocopt.geometry.project import project as project
     from cocopt.sets import Ball as Ball
     from cocopt.sets import Box as Box
     from cocopt.sets import ConvexSet as ConvexSet
@@ -54,12 +54,12 @@ _EXPORTS = {
     "checks": "cocopt.checks",
     "constraints": "cocopt.constraints",
     "errors": "cocopt.errors",
-    "explain": "cocopt.geometry",
+    "explain": "cocopt.geometry.project",
     "hinge_prox": "cocopt.geometry",
     "load": "cocopt.state",
     "losses": "cocopt.losses",
     "metrics": "cocopt.metrics",
-    "project": "cocopt.geometry",
+    "project": "cocopt.geometry.project",
     "steps": "cocopt.steps",
     "theory": "cocopt.theory",
 }

@@ -25,7 +25,7 @@ __all__ = [
     "view",
 ]
 
-#: below this a norm counts as zero: the squares of smaller numbers underflow
+#: added to a norm that divides: too small to change any but those whose squares underflow
 TINY = 1e-150
 
 

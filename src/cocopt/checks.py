@@ -166,7 +166,9 @@ def _random_points(K: ConvexSet, rng: np.random.Generator, trials: int) -> Array
         units[::2] = K.diameter
     lengths = units * 10 ** rng.uniform(-2, 2, trials)
     directions = rng.normal(size=(trials, K.dim)) / np.sqrt(K.dim)
-    points: Array = K.project(np.zeros(K.dim)) + lengths[:, None] * directions
+    start = K.project(np.zeros(K.dim))
+    _require(K, bool(np.isfinite(start).all()), "the projection is not finite")
+    points: Array = start + lengths[:, None] * directions
     return points
 
 

@@ -7,6 +7,7 @@ more than a round): a result that is not finite is traced to the argument that c
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Never
@@ -100,7 +101,7 @@ class Constraint(ABC):
         return None
 
     def trials(self, index: Any) -> Constraint:
-        """The constraint of some trials only (an index into the leading axis); itself if all trials share it."""
+        """The constraint of some trials only (an index into the leading axes); itself if all trials share it."""
         if self.batch == ():
             return self
         return self._trials(index)
@@ -130,6 +131,11 @@ class Constraint(ABC):
     def _require_finite_data(self) -> None:
         for argument, array, infinities in self._data():
             require_finite(f"constraints.{type(self).__name__}: {argument}", array, infinities=infinities)
+
+    def _require_single(self) -> None:
+        if self.batch:
+            name = f"constraints.{type(self).__name__}"
+            raise InvalidInput(f"{name}: cones: expected a single constraint, got leading axes {self.batch}")
 
     def _data(self) -> list[tuple[str, Array, bool]]:
         """(argument name, array, whether it may be infinite), for error messages."""
@@ -190,6 +196,7 @@ class Affine(Constraint):
         return self.A, self.b
 
     def cones(self) -> Cones:
+        self._require_single()
         self._require_finite_data()
         active = self.b < np.inf
         m = int(active.sum())
@@ -255,6 +262,7 @@ class NormBall(Constraint):
 
     def cones(self) -> Cones:
         """(radius + t, x − center) in the second-order cone."""
+        self._require_single()
         self._require_finite_data()
         if self.radius == np.inf:
             return _idle(self.dim)
@@ -316,6 +324,7 @@ class Quadratic(Constraint):
 
         Any κ > 0 gives the same set; rounding spoils it by a factor max(s/κ, κ/s).
         """
+        self._require_single()
         self._require_finite_data()
         if self.r == -np.inf:
             return _idle(self.dim)
@@ -388,6 +397,7 @@ class SecondOrder(Constraint):
 
     def cones(self) -> Cones:
         """(⟨c, x⟩ + d + t, A x + b) in the second-order cone."""
+        self._require_single()
         self._require_finite_data()
         if self.d == np.inf:
             return _idle(self.dim)
@@ -507,6 +517,7 @@ class Stack(Constraint):
         return np.concatenate(A, axis=-2), np.concatenate(b, axis=-1)
 
     def cones(self) -> Cones | None:
+        self._require_single()
         pieces = []
         for member in self.members:
             piece = member.cones()
@@ -576,6 +587,7 @@ class _Row(Constraint):
         return np.take_along_axis(values, row, axis=-inner)
 
     def cones(self) -> Cones | None:
+        self._require_single()
         whole = self.of.cones()
         if whole is None:
             return None
@@ -641,7 +653,7 @@ def _norm(array: Array) -> Array:
 
 
 def _unit(array: Array) -> Array:
-    return array / np.maximum(_norm(array), _terms.TINY)[..., None]
+    return array / (_norm(array) + _terms.TINY)[..., None]
 
 
 def _finite_part(array: Array, idle: float) -> Array:
@@ -680,8 +692,8 @@ def _pick(batch: tuple[int, ...], index: Any, *parts: tuple[Array, int]) -> list
 
 def _of_trials(member: Constraint, batch: tuple[int, ...], index: Any) -> Constraint:
     """Some trials of a member whose leading axes may be fewer than those of the batch, or of length 1."""
-    if len(member.batch) < len(batch):
-        return member
-    if member.batch[0] != batch[0]:
-        index = np.zeros_like(np.arange(batch[0])[index])
-    return member.trials(index)
+    if member.batch == batch:
+        return member.trials(index)
+    at = np.unravel_index(np.arange(math.prod(batch)).reshape(batch)[index], batch)
+    own = zip(at[len(batch) - len(member.batch) :], member.batch, strict=True)
+    return member.trials(tuple(np.zeros_like(i) if size == 1 else i for i, size in own))

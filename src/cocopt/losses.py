@@ -108,7 +108,7 @@ class Norm(Loss):
     def _value_and_gradient(self, x: Array) -> tuple[Array, Array]:
         residual = np.matvec(self.H, x) - self.y
         value = np.sqrt(np.vecdot(residual, residual))
-        unit = residual / np.maximum(value, _terms.TINY)[..., None]
+        unit = residual / (value + _terms.TINY)[..., None]
         return value, np.vecmat(unit, self.H)
 
     def _data(self) -> list[tuple[str, Array]]:

@@ -135,14 +135,15 @@ def _sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Array, 
     return total[()], last[()]
 
 
-_INFEASIBLE, _WEAK, _MOVED, _FAST = 1, 2, 4, 8
+_INFEASIBLE, _WEAK, _MOVED, _FAST, _GREW = 1, 2, 4, 8, 16
 _REASONS = {
     _INFEASIBLE: "in some round no point of K satisfied the constraint",
     _WEAK: "a loss was less strongly convex than the steps assume",
     _MOVED: "the action played differed from the one asked for",
     _FAST: "the steps fell faster than 1/(m t)",
+    _GREW: "a step was larger than the one before",
 }
-_UNBOUNDED = "K is unbounded"
+_UNBOUNDED = "K is unbounded, or its diameter unknown"
 
 
 class Certificate:
@@ -238,6 +239,8 @@ class Certificate:
                 weak = (0.0 if modulus is None else modulus) < self._modulus * (1.0 - 1e-12)
                 fast = step * (1.0 / last + self._modulus) < 1.0 - 1e-12
                 seen = seen | weak * _WEAK | fast * _FAST
+            else:
+                seen = seen | (step > last) * _GREW
             total = total.plus(step * gradient_sq)
             last = (step or last) if isinstance(step, float) else np.where(step > 0.0, step, last)
         if infeasible is not None:

@@ -7,6 +7,7 @@ import numpy as np
 from cocopt._arrays import Array
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Constraint
+from cocopt.geometry.polish import polish
 from cocopt.geometry.problem import Problem, excess
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
@@ -45,7 +46,7 @@ def solve_conic(problem: Problem) -> Solution | None:
     unit = _distance(problem)
     b = (cones.b - cones.A[:, :n] @ point) / unit
     weights = np.zeros(0)
-    cones = cones._replace(b=b)
+    cones = _row_scaled(cones._replace(b=b))
     if np.isfinite(total):
         cones, weights = _with_columns(cones, cones.E.sum(axis=1, keepdims=True)), np.array([total / unit])
     elif np.isfinite(cap).any():
@@ -58,12 +59,14 @@ def solve_conic(problem: Problem) -> Solution | None:
     for attempt in range(len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
         infeasible |= result.infeasible
-        u = result.x[:n]
-        size = max(1.0, float(np.abs(u).max()), float(np.abs(q).max(initial=0.0)))
-        if result.stationarity <= OPTIMAL * size and abs(result.gap) <= OPTIMAL * size * size:
-            x = point + unit * u
-            if (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
-                return Solution(x, nothing, CONVERGED)
+        for v, z in ((polish(P, q, cones, result.x, result.z)), (result.x, result.z)):
+            size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
+            stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
+            gap = float((cones.b - cones.A @ v) @ z)
+            if stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size:
+                x = point + unit * v[:n]
+                if (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
+                    return Solution(x, nothing, CONVERGED)
     return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
 
 
@@ -88,30 +91,35 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
     if cones is None:
         return None
     n = K.dim
+    relaxed = unit > 0
+
+    def height(x: Array) -> float:
+        return float(np.max(constraint._rows(x)[relaxed] / unit[relaxed]))
+
     foot = K._project(point)
     length = max(float(np.abs(foot).max()), K.scale)
-    height = max(float(np.max(constraint._rows(foot) / unit)), 1e-300)  # t at a point of K: the least one lies below
+    step = max(abs(height(foot)), 1e-300)
     b = cones.b - cones.A[:, :n] @ foot
-    column = cones.E @ unit[:, None]
-    A = np.hstack([cones.A[:, :n] * length, cones.A[:, n:] * length, -column * height])
-    scaled = _row_scaled(cones._replace(A=A, b=b, E=np.zeros((len(b), 0))))
-    q = np.zeros(A.shape[1])
-    q[-1] = 1.0
-    result = clarabel.minimise(np.zeros(A.shape[1]), q, scaled)
-    x = K._project(foot + length * result.x[:n]) if np.isfinite(result.x).all() else foot
-    return float(np.max(constraint._rows(x) / unit)), x
+    cones = _row_scaled(cones._replace(A=cones.A * length, b=b))
+    scaled = cones._replace(A=np.hstack([cones.A, -(cones.E @ unit[:, None]) * step]))
+    size = scaled.A.shape[1]
+    P, q = np.zeros(size), np.eye(size)[-1]
+    result = clarabel.minimise(P, q, scaled)
+    v, _ = polish(P, q, scaled, result.x, result.z)
+    x = K._project(foot + length * v[:n]) if np.isfinite(v).all() else foot
+    return height(x), x
 
 
 def _row_scaled(cones: Cones) -> Cones:
-    """Each cone divided by its largest entry, which changes nothing but the numbers that a solver sees."""
-    A, b, at = cones.A.copy(), cones.b.copy(), 0
+    """Each row, or cone of several rows, divided by its largest coefficient: the same set in numbers of order 1."""
+    A, b, E, at = cones.A.copy(), cones.b.copy(), cones.E.copy(), 0
     for kind, size in cones.cones:
         rows = size * (size + 1) // 2 if kind == "psd" else size
-        pieces = range(at, at + rows) if kind in ("zero", "nonneg") else [slice(at, at + rows)]
-        for piece in pieces:
-            largest = max(float(np.abs(A[piece]).max()), float(np.abs(b[piece]).max()))
+        for piece in range(at, at + rows) if kind in ("zero", "nonneg") else [slice(at, at + rows)]:
+            largest = float(np.abs(A[piece]).max())
             if largest > 0:
                 A[piece] /= largest
                 b[piece] /= largest
+                E[piece] /= largest
         at += rows
-    return cones._replace(A=A, b=b)
+    return cones._replace(A=A, b=b, E=E)

@@ -12,12 +12,13 @@ import numpy as np
 
 from cocopt._arrays import Array
 from cocopt.cones import Cones
-from cocopt.constraints import Affine, Constraint
+from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import CutLimit, InvalidInput
 from cocopt.geometry.conic import least_conic, solve_conic
-from cocopt.geometry.problem import Problem
+from cocopt.geometry.problem import Membership, Problem
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
+from cocopt.sets.box import Box
 from cocopt.solvers.solution import Solution
 
 __all__ = ["Cuts", "least_cuts", "solve_cuts"]
@@ -105,18 +106,31 @@ def solve_cuts(
         x = following
 
 
-def least_cuts(K: ConvexSet, constraint: Constraint, unit: Array, point: Array, limit: int, tol: float) -> tuple[float, Array] | None:
-    """The least t for which some x in K has g_i(x) ≤ t·unit_i, to tol, and such an x; None if K has no conic form."""
-    model = Cuts(constraint, K.dim)
-    x = K._project(point)
-    best, best_x = np.inf, x
+def least_cuts(
+    K: ConvexSet, constraint: Constraint, unit: Array, point: Array, limit: int, tol: float
+) -> tuple[float, Array] | None:
+    """The least t for which some x in K has g_i(x) ≤ t·unit_i, to tol, and such an x; None if K is of no known extent.
+
+    A set that is known by its projection alone is cut out of a box around it by its supporting halfspaces.
+    """
+    rows, outer = constraint, K
+    if K.cones() is None:
+        if not K.bounded:
+            return None
+        center = K._project(np.zeros(K.dim))
+        outer = Box(center - K.diameter, center + K.diameter)
+        rows, unit = Stack([constraint, Membership(K)]), np.append(unit, 0.0)
+    model = Cuts(rows, K.dim)
+    x = outer._project(point)
+    best, best_x = np.inf, K._project(x)
+    relaxed = unit > 0
     for _ in range(limit):
-        rows = constraint.rows(x)
-        height = float((rows / unit).max())
+        inside = K._project(x)
+        height = float((constraint.rows(inside) / unit[relaxed]).max())
         if height < best:
-            best, best_x = height, x
-        model.add(x, rows, np.ones(rows.size, dtype=bool))
-        found = least_conic(K, model, unit, best_x)
+            best, best_x = height, inside
+        model.add(x, rows.rows(x), relaxed if outer is K or np.array_equal(x, inside) else np.ones_like(relaxed))
+        found = least_conic(outer, model, unit, best_x)
         if found is None:
             return None
         below, x = found

@@ -152,7 +152,11 @@ def descend(
 
     ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None and inf for a projection.
     """
-    found = _kernel(K, constraint, point, cap) if np.isinf(total).all() else None
+    try:
+        found = _kernel(K, constraint, point, cap) if np.isinf(total).all() else None
+    except ValueError:
+        trials(constraint, point)  # says so if the leading axes are at fault
+        raise
     if found is not None:
         x, nu, status = found
         if not status.any():
@@ -230,14 +234,16 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
         from cocopt.solvers import daqp
 
         yield "daqp", daqp.project(*_joined(polyhedral, *affine), point), 0
-    solution = solve_conic(problem)
-    if solution is not None:
-        yield "clarabel", solution, 0
+    conic = solve_conic(problem)
+    if conic is not None:
+        yield "clarabel", conic, 0
     solution = solve_dual(problem)
     if solution is not None:
         yield "dual", solution, 0
     if K.cones() is not None:
         if affine is None:
+            if conic is not None:  # a structured constraint that the solver could not settle keeps its sharper promise
+                tol = 0.25 * EMPTY * float(np.maximum(constraint.magnitude(K._project(point)), 1e-300).min())
             yield "cuts", *solve_cuts(problem, cuts, tol, _inner)
     elif problem.projects:  # K too becomes a black box, in the whole space
         space = Box(-np.inf, np.inf, dim=K.dim)
@@ -358,10 +364,21 @@ def _joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, A
 def _without_rows(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[Array, Array]:
     """P_K(point), and where that violates the constraint."""
     require_finite("point", point)
-    shape = np.broadcast_shapes(point.shape[:-1], constraint.batch)
+    shape = trials(constraint, point)
     x = np.array(np.broadcast_to(K._project(point), (*shape, K.dim)))
     rows = constraint.rows(x)
     return x, (rows > SATISFIED * constraint.magnitude(x)).any(axis=-1)
+
+
+def trials(constraint: Constraint, point: Array) -> tuple[int, ...]:
+    """The leading axes of the point and of the constraint together."""
+    try:
+        return np.broadcast_shapes(point.shape[:-1], constraint.batch)
+    except ValueError:
+        raise InvalidInput(
+            f"point: expected leading axes that broadcast against the constraint's {constraint.batch}, "
+            f"got {point.shape[:-1]}"
+        ) from None
 
 
 def _trial(constraint: Constraint, shape: tuple[int, ...], index: tuple[Any, ...]) -> Constraint:

@@ -9,7 +9,7 @@ import numpy as np
 from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, require_finite, scalar
 from cocopt.constraints import Affine, Constraint
 from cocopt.errors import InvalidInput
-from cocopt.geometry.project import Projection, _check, _kernel, descend
+from cocopt.geometry.project import Projection, _check, _kernel, descend, trials
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.base import ConvexSet
 
@@ -71,8 +71,8 @@ def hinge_prox(
     price = require_finite("weight", as_floats("weight", weight), infinities=True) / double
     if (price < 0).any():
         raise InvalidInput(f"weight: expected non-negative numbers, got {float(price.min()) * double}")
-    trials = np.broadcast_shapes(target.shape[:-1], constraint.batch)
-    wanted = (*trials, constraint.row_count) if cap == "each" else trials
+    shape = trials(constraint, target)
+    wanted = (*shape, constraint.row_count) if cap == "each" else shape
     try:
         np.broadcast_to(price, wanted)
     except ValueError:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numba
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks; there two first runs at once are the user's risk
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["guvectorize", "njit"]
 
@@ -18,34 +23,43 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 njit = numba.njit(cache=False, fastmath=_FAST, error_model="numpy")
 
+_FOLDER = Path(__file__).parent
 _warned = False
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time: numba writes two files a kernel that belong together, and crashes on a mixed pair."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a folder that cannot be written needs no guard
+            lock = stack.enter_context((folder / "kernels.lock").open("w"))
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _forget_stale_cache(folder: Path) -> None:
     """Empties numba's cache when any kernel source changed: numba looks only at the file of the outermost function."""
-    sources = sorted(folder.glob("*.py"))
-    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    cache = folder / "__pycache__"
-    mark = cache / "kernels.sha256"
+    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.glob("*.py")))).hexdigest()
+    mark = folder / "kernels.sha256"
     if mark.exists() and mark.read_text() == fingerprint:
         return
-    with contextlib.suppress(OSError):  # a folder that cannot be written holds no cache of ours
-        for stale in [*cache.glob("*.nbi"), *cache.glob("*.nbc")]:
+    with contextlib.suppress(OSError):  # as above
+        for stale in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:
             stale.unlink(missing_ok=True)
-        cache.mkdir(exist_ok=True)
         mark.write_text(fingerprint)
 
 
-_forget_stale_cache(Path(__file__).parent)
-
-
 def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., None]], Any]:
-    """``numba.guvectorize`` with a cache on disk; where none can be written, without it, after one warning."""
+    """The ufunc of ``numba.guvectorize`` with a cache on disk; where none can be written, without it, after one warning."""
 
     def decorate(function: Callable[..., None]) -> Any:
         options = {"nopython": True, "fastmath": _FAST}
+        folder = _FOLDER / "__pycache__"
         try:
-            return numba.guvectorize(signatures, layout, cache=True, **options)(function)
+            with _alone(folder):
+                _forget_stale_cache(folder)
+                return numba.guvectorize(signatures, layout, cache=True, **options)(function).ufunc
         except (RuntimeError, OSError) as error:
             global _warned
             if not _warned:
@@ -56,6 +70,6 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            return numba.guvectorize(signatures, layout, cache=False, **options)(function)
+            return numba.guvectorize(signatures, layout, cache=False, **options)(function).ufunc
 
     return decorate

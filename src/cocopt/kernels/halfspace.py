@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize
-from cocopt.kernels.line import clip, limit, root
+from cocopt.kernels.line import clip, descend, limit, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["ball_halfspace", "box_halfspace"]
 
 ROUNDING = 4e-16  # a row violated by less than this share of its terms counts as satisfied
+FAR = 100.0  # a target this much longer than its projection costs digits
 EMPTY = 1e-9  # a least violation above this share of its terms means that there is no feasible point
 
 
@@ -59,10 +60,21 @@ def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
         return
     tol += ROUNDING * norm * np.sqrt(y_sq)
     nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    x_sq = 0.0
     for j in range(n):
-        x[j] = clip(y[j] - nu[0] * a[j], lower[j], upper[j])
-    if abs(h) > 16.0 * tol and not (nu[0] == cap and h > 0.0):
+        p = clip(y[j] - nu[0] * a[j], lower[j], upper[j])
+        x[j] = p
+        x_sq += p * p
+    if not abs(h) <= 16.0 * tol and not (nu[0] == cap and h > 0.0):
         status[0] = UNCONVERGED
+    elif y_sq > FAR * FAR * x_sq and nu[0] < cap:
+        # y − ν a has lost digits that x can have: project the result, which is near, once more
+        tol = ROUNDING * (norm * np.sqrt(x_sq) + abs(b))
+        h, slope = descend(x, lower, upper, a, b, 0.0)
+        if h > tol:
+            step, h = root(x, lower, upper, a, b, np.inf, tol, h, slope)
+            for j in range(n):
+                x[j] = clip(x[j] - step * a[j], lower[j], upper[j])
 
 
 @guvectorize(
@@ -88,7 +100,7 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
             x[j] = np.nan
         return
     norm, z_norm = np.sqrt(a_sq), np.sqrt(z_sq)
-    shrink = 1.0 if z_norm <= radius * (1.0 + ROUNDING) else radius / z_norm
+    shrink = 1.0 if z_norm <= radius * (1.0 + ROUNDING) else radius / max(z_norm, 1e-300)
     offset = b - ac  # the row reads ⟨a, x − center⟩ ≤ offset
     tol = ROUNDING * (norm * (np.sqrt(c_sq) + min(z_norm, radius)) + abs(b))
     if b == np.inf or shrink * az - offset <= tol:
@@ -106,25 +118,25 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
             w_sq += w * w
             aw += a[j] * w
         w_norm = np.sqrt(w_sq)
-        shrink = 1.0 if w_norm <= radius else radius / w_norm
+        shrink = 1.0 if w_norm <= radius else radius / max(w_norm, 1e-300)
         if shrink * aw >= offset:
             nu[0] = cap
             for j in range(n):
                 x[j] = center[j] + shrink * (y[j] - center[j] - cap * a[j])
             return
     if offset <= -radius * norm + tol:
-        unit = radius / norm if norm > 0.0 else 0.0
+        unit = radius / max(norm, 1e-300)
         for j in range(n):
             x[j] = center[j] - unit * a[j]
         if norm == 0.0:
-            shrink = 1.0 if z_norm <= radius else radius / z_norm
+            shrink = 1.0 if z_norm <= radius else radius / max(z_norm, 1e-300)
             for j in range(n):
                 x[j] = center[j] + shrink * (y[j] - center[j])
         nu[0] = np.inf
         least = -radius * norm - offset
         status[0] = INFEASIBLE if least > EMPTY * (norm * (np.sqrt(c_sq) + radius) + abs(b)) else CONVERGED
         return
-    step = (az - offset) / a_sq
+    step = (az - offset) / max(a_sq, 1e-300)
     p_sq = 0.0
     for j in range(n):
         p = y[j] - center[j] - step * a[j]
@@ -136,15 +148,15 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
             x[j] += center[j]
         return
     # On both: the sphere meets the plane in a sphere around foot·a of radius rim; go there along d, the part of z in the plane.
-    foot = offset / a_sq
-    height = offset / norm
+    foot = offset / max(a_sq, 1e-300)
+    height = offset / max(norm, 1e-300)
     rim = np.sqrt(max(0.0, (radius - height) * (radius + height)))
-    across = az / a_sq
+    across = az / max(a_sq, 1e-300)
     ad, d_sq = 0.0, 0.0
     for j in range(n):
         d = y[j] - center[j] - across * a[j]
         ad += a[j] * d
-    drift = ad / a_sq  # what rounding left of a in d
+    drift = ad / max(a_sq, 1e-300)  # what rounding left of a in d
     for j in range(n):
         d = y[j] - center[j] - (across + drift) * a[j]
         x[j] = d
@@ -153,7 +165,7 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
     if d_norm == 0.0:
         status[0] = UNCONVERGED
         return
-    stretch = rim / d_norm
+    stretch = rim / max(d_norm, 1e-300)
     for j in range(n):
         x[j] = center[j] + foot * a[j] + stretch * x[j]
-    nu[0] = (az / norm - height * d_norm / rim) / norm if rim > 0.0 else np.inf
+    nu[0] = (az / norm - height * d_norm / max(rim, 1e-300)) / norm if rim > 0.0 else np.inf

@@ -15,7 +15,7 @@ import numpy as np
 
 from cocopt._arrays import Array
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.halfspace import EMPTY, ROUNDING
+from cocopt.kernels.halfspace import EMPTY, FAR, ROUNDING
 from cocopt.kernels.line import clip, limit, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
@@ -135,7 +135,7 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
                 if excess > worst:
                     entered, worst = i, excess
             if entered < 0:
-                return CONVERGED
+                return CONVERGED if noise <= 0.25 * EMPTY * (y_norm + size) else UNCONVERGED
             state[entered] = IN
         k = newton(rows, free, r, state, order, factor, d)
         # the direction in x, and where it meets a bound of the multipliers
@@ -162,6 +162,8 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
         # b such that h(α) = ⟨d, r(ν + α d)⟩, consistent with the residuals in hand
         b, slope = -rd, 0.0
         for j in range(n):
+            # what rounding leaves of dependent rows must not meet an infinite bound
+            a[j] = a[j] if abs(a[j]) > 1e-14 * length else 0.0
             b += a[j] * x[j]
             slope += a[j] * a[j] * free[j]
         tol = 0.25 * length * noise
@@ -223,6 +225,19 @@ def box_rows(y, lower, upper, A, b, cap, equalities, work, x, nu, status):
     )  # fmt: skip
     for i in range(M):
         nu[i] = nu[i] / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+    x_norm = np.sqrt(dot(x, x))
+    if status[0] == CONVERGED and y_norm > FAR * x_norm:
+        # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
+        target, price = np.copy(x), np.zeros(M)
+        for i in range(M):
+            state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
+            caps[i] = np.inf
+            if nu[i] == cap[i] and i >= equalities:
+                right[i] = 1e300  # given up: it must not bind now
+        status[0] = maximise(
+            target, lower, upper, rows, right, caps, equalities, price, state, x,
+            lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, x_norm,
+        )  # fmt: skip
 
 
 @guvectorize(
@@ -287,7 +302,7 @@ def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
         )  # fmt: skip
         if status[0] != CONVERGED:
             return
-        excess = dot(x, x) - rim
+        excess = min(dot(x, x), 1e300) - rim
         if step == 0:
             if excess <= tight:
                 break
@@ -295,7 +310,7 @@ def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
             sigma = 0.0
             continue
         if sigma == 0.0:
-            if excess > -tight:  # the rows touch the ball, or miss it
+            if not excess <= -tight:  # the rows touch the ball, or miss it
                 miss = np.sqrt(max(excess + rim, 0.0)) - radius
                 status[0] = INFEASIBLE if miss > EMPTY * (radius + c_norm + largest) else CONVERGED
                 break

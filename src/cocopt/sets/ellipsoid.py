@@ -46,19 +46,19 @@ class Ellipsoid(ConvexSet):
         self.dim = self.P.shape[0]
         self.center = as_center(center, self.dim)
         self._axes, self._sigma = _axes(self.P)
-        self._slack = rounding(self.dim, float(self._sigma[0] + np.abs(self.center).max()))
 
     def _project(self, point: Array) -> Array:
-        z, step = self._step(point)
-        outside = np.linalg.norm(step, axis=-1, keepdims=True) > self._slack
-        return np.where(outside, self.center + (z - step) @ self._axes.T, point)
+        nearest, removed = self._split(point)
+        size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
+        outside = np.linalg.norm(removed, axis=-1, keepdims=True) > rounding(self.dim, 1.0) * size
+        return np.where(outside, self.center + nearest @ self._axes.T, point)
 
     def _violation(self, point: Array) -> Array:
-        distance: Array = np.linalg.norm(self._step(point)[1], axis=-1)
+        distance: Array = np.linalg.norm(self._split(point)[1], axis=-1)
         return distance
 
-    def _step(self, point: Array) -> tuple[Array, Array]:
-        """z, the point in the frame of the axes, and what its projection takes off it, μ z/(σ² + μ)."""
+    def _split(self, point: Array) -> tuple[Array, Array]:
+        """z = σ²z/(σ² + μ) + μz/(σ² + μ), the projection and what it removes, in the frame of the axes."""
         z = (point - self.center) @ self._axes
         squares, weights = self._sigma**2, self._sigma * np.abs(z)
         tolerance = rounding(self.dim, 1.0)
@@ -72,7 +72,7 @@ class Ellipsoid(ConvexSet):
             excess = np.sqrt(phi) - 1.0
             active = excess > tolerance
             if not active.any():
-                return z, z * (mu * inverse)
+                return z * (squares * inverse), z * (mu * inverse)
             slope = np.where(active, (terms * inverse).sum(axis=-1, keepdims=True), 1.0)
             mu = mu + np.where(active, excess * phi / slope, 0.0)
         raise SolverFailure("Ellipsoid: the secular equation was not solved to rounding in 100 Newton steps")

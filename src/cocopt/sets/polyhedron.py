@@ -26,9 +26,9 @@ class Polyhedron(ConvexSet):
     """The polyhedron {x : A x ≤ b}, bounded or not; b_i = +inf switches row i off.
 
     P_K(x) is the solution of a quadratic program whose optimality conditions are checked. Construction solves one
-    linear program: it refuses rows that miss a common point by more than 1e-9 of their size, and relaxes all rows by
-    what is missing below that.
-    The diameter is an upper bound, the diagonal of the bounding box, from 2n linear programs on first use.
+    linear program: it refuses rows that miss a common point by more than 1e-9 of their size, and relaxes those that
+    miss it by less. The diameter is an upper bound, the diagonal of the bounding box, from 2n linear programs on first
+    use.
 
     Parameters
     ----------
@@ -55,17 +55,21 @@ class Polyhedron(ConvexSet):
         self.A, self.b = frozen(rows), frozen(right)
         self.dim = self.A.shape[1]
         size = np.abs(self.A).max(axis=1)
-        for i in np.flatnonzero((self.b == -np.inf) | ((size == 0) & (self.b < 0))):
+        impossible = np.flatnonzero((self.b == -np.inf) | ((size == 0) & (self.b < 0)))
+        if impossible.size:
+            i = int(impossible[0])
             raise EmptySet(f"Polyhedron: row {i} holds nowhere: ⟨{'0' if size[i] == 0 else 'a'}, x⟩ ≤ {self.b[i]}")
         active = (size > 0) & (self.b < np.inf)
         size = size[active]
         norm = size * np.linalg.norm(self.A[active] / size[:, None], axis=1)
         self._rows = frozen(self.A[active] / norm[:, None])
         self._right = frozen(self.b[active] / norm)
-        self._right = frozen(self._right + (self._least_violation() if norm.size else 0.0))
+        if norm.size:
+            # what rounding (or less than the tolerance) takes from the common point is given back
+            self._right = frozen(np.maximum(self._right, self._rows @ self._common_point()))
 
-    def _least_violation(self) -> float:
-        """The smallest length by which all rows must be relaxed to have a common point; refuses more than rounding."""
+    def _common_point(self) -> Array:
+        """A point that violates the rows as little as possible; refuses rows that it misses by more than 1e-9."""
         rows = np.concatenate([self._rows, -np.ones((self._right.size, 1))], axis=1)
         cost = np.append(np.zeros(self.dim), 1.0)
         solution = self._minimise(cost, rows, [(None, None)] * self.dim + [(0.0, None)])
@@ -73,20 +77,20 @@ class Polyhedron(ConvexSet):
             raise SolverFailure("Polyhedron: HiGHS could not decide whether the rows have a common point")
         # By duality the rows, weighted, contradict one another by −⟨weights, b⟩. Their own size is the measure, so that
         # rows far away do not hide it.
-        least = max(-float(solution.weights @ self._right), 0.0)
+        least = -float(solution.weights @ self._right)
         if least > 1e-9 * float(solution.weights @ np.abs(self._right)):
             raise EmptySet(f"Polyhedron: the rows have no common point: the least possible violation is {least:.6g}")
-        return least
+        return solution.x[:-1]
 
     def _project(self, point: Array) -> Array:
         from cocopt.solvers.polyhedral import project_polyhedral
 
-        slack = rounding(self.dim, 1.0) * np.maximum(np.abs(point).max(axis=-1), self.scale)
-        outside = self._violation(point) > slack
-        if not outside.any():
-            return point.copy()
         nearest = point.copy()
-        nearest[outside] = project_polyhedral(self.polyhedral(), point[outside])
+        for _ in range(2):  # from far away the first solution rounds coarsely; the second mends it
+            slack = rounding(self.dim, 1.0) * np.maximum(np.abs(nearest).max(axis=-1), self.scale)
+            outside = self._violation(nearest) > slack
+            if outside.any():
+                nearest[outside] = project_polyhedral(self.polyhedral(), nearest[outside])
         return nearest
 
     def _violation(self, point: Array) -> Array:

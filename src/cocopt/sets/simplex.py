@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class Simplex(ConvexSet):
 
     @property
     def diameter(self) -> float:
-        return self.total * np.sqrt(2.0).item() if self.dim > 1 else 0.0
+        return self.total * sqrt(2) if self.dim > 1 else 0.0
 
     @property
     def scale(self) -> float:

@@ -1,0 +1,116 @@
+"""From the neighbourhood of a conic optimum, where interior-point methods end, to the optimum itself.
+
+There it is known which rows and cones are active, and each active second-order cone is a smooth surface: the
+optimality conditions become equations, and Newton's method squares the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.cones import Cones
+
+__all__ = ["polish"]
+
+STEPS = 12
+
+
+def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array) -> tuple[Array, Array]:
+    """(x, z) after Newton's method on the optimality conditions of min ½ xᵀ diag(P) x + qᵀx, b − A x in cones.
+
+    x and z come back as they were if a cone is of a kind that is not treated, or the result has a multiplier of the wrong
+    sign; whether it is optimal is for the caller to check.
+    """
+    active = _active(cones, x, z)
+    if active is None:
+        return x, z
+    linear, signed, curved = active
+    A, b = cones.A, cones.b
+    v, price, mu = x.copy(), z[linear], np.array([z[block.start] for block in curved])
+    n, k = v.size, linear.size
+    size = n + k + len(curved)
+    system = np.zeros((size, size))
+    best, best_residual = None, np.inf
+    for _ in range(STEPS):
+        s = b - A @ v
+        H = np.diag(P)
+        G = np.zeros((k + len(curved), n))
+        residual = np.zeros(size)
+        G[:k] = A[linear]
+        residual[n : n + k] = -s[linear]
+        for i, block in enumerate(curved):
+            tail, rows = s[block.start + 1 : block.stop], A[block.start + 1 : block.stop]
+            length = float(np.linalg.norm(tail))
+            if length <= 0.0:
+                return x, z
+            unit = tail / length
+            along = unit @ rows
+            G[k + i] = A[block.start] - along
+            H += mu[i] / length * (rows.T @ rows - np.outer(along, along))
+            residual[n + k + i] = length - s[block.start]
+        multipliers = np.concatenate([price, mu])
+        residual[:n] = P * v + q + G.T @ multipliers
+        error = float(np.abs(residual).max())
+        if not error < best_residual:
+            break
+        best, best_residual = (v, price, mu), error
+        system[:n, :n], system[n:, :n], system[:n, n:] = H, G, G.T
+        step = _solve(system, -residual)
+        v, price, mu = v + step[:n], price + step[n : n + k], mu + step[n + k :]
+    if best is None or (best[1][signed] < 0).any() or (best[2] < 0).any():
+        return x, z
+    v, price, mu = best
+    dual = np.zeros_like(z)
+    dual[linear] = price
+    s = b - A @ v
+    for m, block in zip(mu, curved, strict=True):
+        tail = s[block.start + 1 : block.stop]
+        dual[block] = np.append(m, -m * tail / np.linalg.norm(tail))
+    return v, dual
+
+
+def _active(cones: Cones, x: Array, z: Array) -> tuple[Array, Array, list[slice]] | None:
+    """Rows that hold with equality, which of these have a signed multiplier, and cones whose surface x is on.
+
+    Of a slack and its multiplier, one is 0 at the optimum; near it, the smaller one is taken to be that.
+    """
+    s = cones.b - cones.A @ x
+    if not (np.isfinite(s).all() and np.isfinite(z).all()):
+        return None
+    linear: list[int] = []
+    signed: list[bool] = []
+    curved: list[slice] = []
+    at = 0
+    for kind, size in cones.cones:
+        rows = range(at, at + size)
+        if kind == "zero":
+            linear += rows
+            signed += [False] * size
+        elif kind == "nonneg":
+            tight = [i for i in rows if s[i] < z[i]]
+            linear += tight
+            signed += [True] * len(tight)
+        elif kind == "soc":
+            block = slice(at, at + size)
+            s_tail, z_tail = (float(np.linalg.norm(w[at + 1 : at + size])) for w in (s, z))
+            if s[at] + s_tail < z[at] - z_tail:  # at the apex: every entry vanishes
+                linear += rows
+                signed += [False] * size
+            elif s[at] - s_tail < z[at] + z_tail:
+                curved.append(block)
+        else:
+            return None
+        at += size
+    return np.array(linear, dtype=np.int64), np.array(signed, dtype=bool), curved
+
+
+def _solve(system: Array, right: Array) -> Array:
+    """A solution, of least length if active rows depend on each other (then the system is singular)."""
+    if len(system) > 400:
+        with contextlib.suppress(np.linalg.LinAlgError):  # singular: below, with patience
+            return np.linalg.solve(system, right)
+    solution: Array = np.linalg.lstsq(system, right, rcond=1e-13)[0]
+    return solution
