@@ -149,12 +149,11 @@ def race(contestants: dict[str, Callable[[], Array]], repeat: int) -> dict[str, 
 
 
 def best_times(contestants: dict[str, Callable[[], Array]], repeat: int) -> dict[str, float]:
-    """The best time of each in seconds, the contestants taking turns, after one round that compiles and warms up."""
+    """The best time of each in seconds, the contestants taking turns."""
     best = dict.fromkeys(contestants, float("inf"))
-    for attempt in range(repeat + 1):
+    for _ in range(repeat):
         for name, solve in contestants.items():
             start = time.perf_counter()
             solve()
-            if attempt:
-                best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], time.perf_counter() - start)
     return best

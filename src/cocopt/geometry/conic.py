@@ -111,15 +111,31 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
 
 
 def _row_scaled(cones: Cones) -> Cones:
-    """Each row, or cone of several rows, divided by its largest coefficient: the same set in numbers of order 1."""
+    """The same set in numbers of order 1.
+
+    Each row, or cone of several rows, is divided by its largest coefficient of x, each auxiliary variable gets a unit
+    of its own, and rows without x are divided by their largest coefficient.
+    """
     A, b, E, at = cones.A.copy(), cones.b.copy(), cones.E.copy(), 0
+    n = A.shape[1] - cones.aux
+    pieces: list[slice] = []
     for kind, size in cones.cones:
         rows = size * (size + 1) // 2 if kind == "psd" else size
-        for piece in range(at, at + rows) if kind in ("zero", "nonneg") else [slice(at, at + rows)]:
-            largest = float(np.abs(A[piece]).max())
-            if largest > 0:
-                A[piece] /= largest
-                b[piece] /= largest
-                E[piece] /= largest
+        step = 1 if kind in ("zero", "nonneg") else rows
+        pieces += [slice(i, i + step) for i in range(at, at + rows, step)]
         at += rows
+
+    def divide(piece: slice, columns: slice) -> bool:
+        largest = float(np.abs(A[piece, columns]).max(initial=0.0))
+        if largest > 0:
+            for part in (A, b, E):
+                part[piece] /= largest
+        return largest > 0
+
+    rest = [piece for piece in pieces if not divide(piece, slice(0, n))]
+    if cones.aux:
+        units = np.abs(A[:, n:]).max(axis=0)
+        A[:, n:] /= np.where(units > 0, units, 1.0)
+    for piece in rest:
+        divide(piece, slice(n, None))
     return cones._replace(A=A, b=b, E=E)

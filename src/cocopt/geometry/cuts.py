@@ -109,28 +109,40 @@ def solve_cuts(
 def least_cuts(
     K: ConvexSet, constraint: Constraint, unit: Array, point: Array, limit: int, tol: float
 ) -> tuple[float, Array] | None:
-    """The least t for which some x in K has g_i(x) ≤ t·unit_i, to tol, and such an x; None if K is of no known extent.
+    """The least t for which some x in K has g_i(x) ≤ t·unit_i, to tol, and such an x; None if it was not found.
 
-    A set that is known by its projection alone is cut out of a box around it by its supporting halfspaces.
+    A set that is known by its projection alone is cut out of a box by its supporting halfspaces; the box grows for as
+    long as the result touches it.
     """
-    rows, outer = constraint, K
-    if K.cones() is None:
-        if not K.bounded:
-            return None
-        center = K._project(np.zeros(K.dim))
-        outer = Box(center - K.diameter, center + K.diameter)
-        rows, unit = Stack([constraint, Membership(K)]), np.append(unit, 0.0)
-    model = Cuts(rows, K.dim)
+    if K.cones() is not None:
+        return _least_in(K, K, constraint, unit, point, limit, tol)
+    both = Stack([constraint, Membership(K)])
+    foot = K._project(point)
+    radius = min(K.diameter, 10.0 * max(float(np.abs(foot).max()), float(np.abs(foot - point).max()), 1e-300))
+    for _ in range(8):
+        outer = Box(foot - radius, foot + radius)
+        found = _least_in(K, outer, both, np.append(unit, 0.0), foot, limit, tol)
+        if found is None or radius >= K.diameter or np.abs(found[1] - foot).max() < 0.99 * radius:
+            return found
+        radius *= 100.0
+    return None
+
+
+def _least_in(
+    K: ConvexSet, outer: ConvexSet, constraint: Constraint, unit: Array, point: Array, limit: int, tol: float
+) -> tuple[float, Array] | None:
+    """Kelley's method for min of max_i g_i/unit_i over the outer set; rows with unit 0 hold K and are not relaxed."""
+    relaxed = unit > 0
+    model = Cuts(constraint, K.dim)
     x = outer._project(point)
     best, best_x = np.inf, K._project(x)
-    relaxed = unit > 0
     for _ in range(limit):
-        inside = K._project(x)
-        height = float((constraint.rows(inside) / unit[relaxed]).max())
+        rows, inside = constraint.rows(x), K._project(x)
+        height = float((constraint.rows(inside)[relaxed] / unit[relaxed]).max())
         if height < best:
             best, best_x = height, inside
-        model.add(x, rows.rows(x), relaxed if outer is K or np.array_equal(x, inside) else np.ones_like(relaxed))
-        found = least_conic(outer, model, unit, best_x)
+        model.add(x, rows, relaxed | (rows > 0))
+        found = least_conic(outer, model, unit, outer._project(best_x))
         if found is None:
             return None
         below, x = found
