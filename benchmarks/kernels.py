@@ -138,12 +138,12 @@ def in_turn(solvers: list[Callable[[], Array]]) -> Callable[[], Array]:
     return solve
 
 
-def race(contestants: dict[str, Callable[[], Array]], repeat: int) -> dict[str, float]:
-    """The best time of each in seconds; they must agree on the result to 1e-5."""
+def race(contestants: dict[str, Callable[[], Array]], repeat: int, agree: float = 1e-5) -> dict[str, float]:
+    """The best time of each in seconds; they must agree on the result to that many units."""
     first, *others = [solve().copy() for solve in contestants.values()]
     for name, other in zip(list(contestants)[1:], others, strict=True):
         worst = np.abs(first - other).max()
-        if worst > 1e-5:
+        if worst > agree:
             raise RuntimeError(f"{name} differs by {worst:.1e}")
     return best_times(contestants, repeat)
 

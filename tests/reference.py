@@ -184,10 +184,7 @@ def by_cvxpy(K: Description, g: Description | None, y: Array) -> Array:
 
 def project(K: Description, g: Description, y: Array) -> Array:
     """The same to rounding: CVXPY's point, polished."""
-    x = polish(pieces(K) + pieces(g), np.eye(len(y)), -y, by_cvxpy(K, g, y))
-    if x is None:
-        raise RuntimeError("the reference is too badly conditioned to be polished")
-    return x
+    return polish(pieces(K) + pieces(g), np.eye(len(y)), -y, by_cvxpy(K, g, y))
 
 
 def least_violation(K: Description, g: Description) -> float:
@@ -230,10 +227,7 @@ def hinge_prox(
     every = [_lifted(piece, np.eye(n + count)[:n]) for piece in pieces(K)] + epigraph(g, n, count)
     H = np.diag(np.append(np.full(n, 2 * rho), np.zeros(count)))
     q = np.append(linear - 2 * rho * point, w)
-    z = polish(every, H, q, np.append(x, t if cap == "each" else t.max()))
-    if z is None:
-        raise RuntimeError("the reference is too badly conditioned to be polished")
-    return z[:n]
+    return polish(every, H, q, np.append(x, t if cap == "each" else t.max()))[:n]
 
 
 # ------------------------------------------------------------------------------------------- by Newton's method on KKT
@@ -284,30 +278,45 @@ def _lifted(piece: Piece, E: Array) -> Piece:
     return (lambda x: f(E @ x), lambda x: E.T @ gradient(E @ x), lambda x: E.T @ hessian(E @ x) @ E)
 
 
-def polish(every: list[Piece], H: Array, q: Array, z: Array, tol: float = 1e-11) -> Array | None:
-    """The minimiser of ½zᵀHz + qᵀz over {all f ≤ 0} to rounding, from a good guess z; None unless KKT holds to tol.
+class BadlyConditioned(RuntimeError):
+    """The reference cannot vouch for its position: nothing to compare with."""
 
-    The guess's multipliers (non-negative least squares on the gradients of what is nearly active) name the active
-    pieces; Newton's method solves Hz + q + Σ λ_i ∇f_i = 0, f_i = 0 for them. A KKT point of a convex problem solves it.
+
+def polish(every: list[Piece], H: Array, q: Array, z: Array, tol: float = 1e-11) -> Array:
+    """The minimiser of ½zᵀHz + qᵀz over {all f ≤ 0} to rounding, from a good guess z.
+
+    The guess's multipliers (non-negative least squares on the gradients of what is nearly active) name the active pieces.
+    Newton's method solves Hz + q + Σ λ_i ∇f_i = 0, f_i = 0 for them; the most negative multiplier leaves, else the worst
+    violated piece joins. Returned is only what satisfies all KKT conditions, and a KKT point of a convex problem solves it.
     """
     n = len(z)
-    near = [piece for piece in every if piece[0](z) > -1e-3]
-    multipliers = nnls(np.array([d(z) for _, d, _ in near]).T, -H @ z - q)[0] if near else np.zeros(0)
-    active = [piece for piece, m in zip(near, multipliers, strict=True) if m > 1e-6]
-    m = multipliers[multipliers > 1e-6]
+    near = [i for i, (f, _, _) in enumerate(every) if f(z) > -1e-3]
+    multipliers, _ = nnls(np.array([every[i][1](z) for i in near]).T, -H @ z - q) if near else (np.zeros(0), 0.0)
+    active = {i: m for i, m in zip(near, multipliers, strict=True) if m > 1e-6}
     for _ in range(20):
-        J = np.array([d(z) for _, d, _ in active]).reshape(-1, n)
-        residual = np.concatenate([H @ z + q + J.T @ m, [f(z) for f, _, _ in active]])
-        if np.abs(residual).max() <= tol:
-            break
-        curvature = H + sum(w * h(z) for w, (_, _, h) in zip(m, active, strict=True))
-        system = np.block([[curvature, J.T], [J, np.zeros((len(m), len(m)))]])
-        if np.linalg.cond(system) > 1e8:
-            return None
-        change = np.linalg.solve(system, -residual)
-        z, m = z + change[:n], m + change[n:]
-    solved = np.abs(residual).max() <= tol and (m >= 0).all() and max(f(z) for f, _, _ in every) <= tol
-    return z if solved else None
+        m = np.array(list(active.values()))
+        for _ in range(20):
+            J = np.array([every[i][1](z) for i in active]).reshape(-1, n)
+            residual = np.concatenate([H @ z + q + J.T @ m, [every[i][0](z) for i in active]])
+            curvature = H + sum(w * every[i][2](z) for i, w in zip(active, m, strict=True))
+            system = np.block([[curvature, J.T], [J, np.zeros((len(m), len(m)))]])
+            if np.linalg.cond(system) > 1e8:
+                raise BadlyConditioned
+            if np.abs(residual).max() <= tol:
+                break
+            change = np.linalg.solve(system, -residual)
+            z, m = z + change[:n], m + change[n:]
+        else:
+            raise BadlyConditioned
+        active = dict(zip(active, m, strict=True))
+        worst = max(range(len(every)), key=lambda i: every[i][0](z))
+        if m.min(initial=0.0) < 0:
+            del active[min(active, key=lambda i: active[i])]
+        elif every[worst][0](z) > tol and worst not in active:
+            active[worst] = 0.0
+        else:
+            return z
+    raise BadlyConditioned
 
 
 def epigraph(g: Description, n: int, count: int) -> list[Piece]:

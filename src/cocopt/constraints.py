@@ -118,6 +118,10 @@ class Constraint(ABC):
     def _select(self, row: Any) -> Constraint:
         return _Row(self, row)
 
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments, so that ``type(g)(**g.parameters())`` is g again; a black box cannot say them."""
+        raise TypeError(f"{type(self).__name__} does not say its parameters")
+
     def _points(self, x: ArrayLike) -> Array:
         return _terms.points(x, self.dim, self.batch)
 
@@ -202,6 +206,9 @@ class Affine(Constraint):
         m = int(active.sum())
         return Cones(self.A[active], self.b[active], np.eye(self.row_count)[active], (("nonneg", m),) if m else ())
 
+    def parameters(self) -> dict[str, Any]:
+        return {"A": self.A, "b": self.b}
+
     def _trials(self, index: Any) -> Affine:
         return Affine(self.A[index], self.b[index])
 
@@ -268,6 +275,9 @@ class NormBall(Constraint):
             return _idle(self.dim)
         A = np.concatenate([np.zeros((1, self.dim)), -np.eye(self.dim)])
         return Cones(A, np.append(self.radius, -self.center), _first(self.dim + 1), (("soc", self.dim + 1),))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"center": self.center, "radius": self.radius}
 
     def _trials(self, index: Any) -> NormBall:
         return NormBall(*_pick(self.batch, index, (self.center, 1), (self.radius, 0)))
@@ -340,6 +350,9 @@ class Quadratic(Constraint):
         E[:2] = 1.0 / kappa
         return Cones(A, b, E, (("soc", len(A)),))
 
+    def parameters(self) -> dict[str, Any]:
+        return {"P": self.P, "q": self.q, "r": self.r}
+
     def _trials(self, index: Any) -> Quadratic:
         return Quadratic(*_pick(self.batch, index, (self.P, 2), (self.q, 1), (self.r, 0)))
 
@@ -403,6 +416,9 @@ class SecondOrder(Constraint):
             return _idle(self.dim)
         size = len(self.b) + 1
         return Cones(-np.vstack([self.c, self.A]), np.append(self.d, self.b), _first(size), (("soc", size),))
+
+    def parameters(self) -> dict[str, Any]:
+        return {"A": self.A, "b": self.b, "c": self.c, "d": self.d}
 
     def _trials(self, index: Any) -> SecondOrder:
         return SecondOrder(*_pick(self.batch, index, (self.A, 2), (self.b, 1), (self.c, 1), (self.d, 0)))
@@ -525,6 +541,9 @@ class Stack(Constraint):
                 return None
             pieces.append(piece)
         return stack(pieces, pieces[0].A.shape[1] - pieces[0].aux)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"members": list(self.members)}
 
     def _trials(self, index: Any) -> Stack:
         return Stack([_of_trials(member, self.batch, index) for member in self.members])

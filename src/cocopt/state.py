@@ -50,6 +50,7 @@ _DAMAGE = (
 
 _BUILT_IN = {
     "Adaptive": "cocopt.steps",
+    "Affine": "cocopt.constraints",
     "Ball": "cocopt.sets",
     "Box": "cocopt.sets",
     "CLASP": "cocopt.algorithms",
@@ -57,10 +58,14 @@ _BUILT_IN = {
     "Ellipsoid": "cocopt.sets",
     "Halfspace": "cocopt.sets",
     "L1Ball": "cocopt.sets",
+    "NormBall": "cocopt.constraints",
     "Polyhedron": "cocopt.sets",
     "Power": "cocopt.steps",
     "Product": "cocopt.sets",
+    "Quadratic": "cocopt.constraints",
+    "SecondOrder": "cocopt.constraints",
     "Simplex": "cocopt.sets",
+    "Stack": "cocopt.constraints",
     "StronglyConvex": "cocopt.steps",
 }
 _registered: dict[str, type] = {}

@@ -135,7 +135,7 @@ def solve_projection(
     if constraint is None:
         require_finite("point", points)
         return Projection(K._project(points), "set", np.True_, np.float64(0.0))
-    return descend(K, constraint, points, None, np.inf, infeasible, cuts, tol)
+    return descend(K, constraint, points, None, None, infeasible, cuts, tol)
 
 
 def descend(
@@ -143,24 +143,26 @@ def descend(
     constraint: Constraint,
     point: Array,
     cap: Array | None,
-    total: float | Array,
+    total: Array | None,
     infeasible: str,
     cuts: int,
     tol: float,
 ) -> Projection:
     """The ladder, on checked arguments: all trials by the kernel where there is one, the rest one by one.
 
-    ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None and inf for a projection.
+    ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None for a projection.
     """
     try:
-        found = _kernel(K, constraint, point, cap) if np.isinf(total).all() else None
+        found = _kernel(K, constraint, point, cap) if total is None else None
     except ValueError:
         trials(constraint, point)  # says so if the leading axes are at fault
         raise
     if found is not None:
         x, nu, status = found
+        if status.ndim == 0 and status == CONVERGED:
+            return Projection(x, "kernel", np.True_, np.float64(0.0), nu)
         if not status.any():
-            return Projection(x, "kernel", np.ones(status.shape, dtype=bool)[()], np.zeros(status.shape)[()], nu)
+            return Projection(x, "kernel", np.ones(status.shape, dtype=bool), np.zeros(status.shape), nu)
         if (status == NONFINITE).any():
             require_finite("point", point)
             constraint._blame(point)
@@ -177,7 +179,7 @@ def _one_by_one(
     constraint: Constraint,
     point: Array,
     cap: Array | None,
-    total: float | Array,
+    total: Array | None,
     infeasible: str,
     cuts: int,
     tol: float,
@@ -190,7 +192,7 @@ def _one_by_one(
     M = constraint.row_count
     targets = np.broadcast_to(point, x.shape)
     caps = np.broadcast_to(np.inf if cap is None else cap, (*shape, M))
-    totals = np.broadcast_to(total, shape)
+    totals = np.broadcast_to(np.inf if total is None else total, shape)
     least = np.zeros(shape)
     feasible = np.ones(shape, dtype=bool)
     used, rung = 0, "kernel" if nu is not None else "set"
@@ -255,7 +257,7 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
 
 def _inner(K: ConvexSet, constraint: Constraint, point: Array) -> Array | None:
     """The projection onto K and the cuts; None if they have no common point."""
-    result = descend(K, constraint, point, None, np.inf, "nearest", 1, 1.0)
+    result = descend(K, constraint, point, None, None, "nearest", 1, 1.0)
     return result.point if result.feasible else None
 
 

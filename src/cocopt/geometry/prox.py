@@ -86,7 +86,7 @@ def solve_hinge_prox(
     """argmin over x in K of ½‖x − target‖² + penalty(x), on checked arguments."""
     if constraint.row_count == 1 or cap == "each":
         price = price[..., None] if cap == "sum" else price
-        return descend(K, constraint, target, price, np.inf, "raise", cuts, tol)
+        return descend(K, constraint, target, price, None, "raise", cuts, tol)
     affine = constraint.affine()
     if affine is None or _kernel(K, constraint, target, None) is None:
         return descend(K, constraint, target, None, price, "raise", cuts, tol)
@@ -118,7 +118,7 @@ def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Arra
     x[over], nu[over] = x_over, nu_over
     for k in np.flatnonzero(~settled):  # what the kernel could not do goes down the ladder
         index = tuple(np.argwhere(over)[k])
-        x[index] = descend(K, Affine(A[k], b[k]), y[k], None, float(price[index]), "raise", 1, 1.0).point
+        x[index] = descend(K, Affine(A[k], b[k]), y[k], None, price[index], "raise", 1, 1.0).point
     return Projection(x, "kernel", np.ones(status.shape, dtype=bool)[()], np.zeros(status.shape)[()], nu)
 
 

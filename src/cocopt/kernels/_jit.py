@@ -32,6 +32,7 @@ def _alone(folder: Path) -> Iterator[None]:
     """One process at a time: numba writes two files a kernel that belong together, and crashes on a mixed pair."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written needs no guard
+            folder.mkdir(parents=True, exist_ok=True)
             lock = stack.enter_context((folder / "kernels.lock").open("w"))
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -45,7 +46,7 @@ def _forget_stale_cache(folder: Path) -> None:
     if mark.exists() and mark.read_text() == fingerprint:
         return
     with contextlib.suppress(OSError):  # as above
-        for stale in [*folder.glob("*.nbi"), *folder.glob("*.nbc")]:
+        for stale in [*folder.glob("*.nb?"), *folder.glob(f"{_FOLDER.name}_*/*.nb?")]:
             stale.unlink(missing_ok=True)
         mark.write_text(fingerprint)
 
@@ -55,7 +56,7 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
 
     def decorate(function: Callable[..., None]) -> Any:
         options = {"nopython": True, "fastmath": _FAST}
-        folder = _FOLDER / "__pycache__"
+        folder = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else _FOLDER / "__pycache__"
         try:
             with _alone(folder):
                 _forget_stale_cache(folder)

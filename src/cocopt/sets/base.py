@@ -29,6 +29,24 @@ class ConvexSet(ABC):
 
     A new set needs `dim`, `_project` and `_violation`; `diameter`, `cones` and `polyhedral` open faster rungs
     and more algorithms. Sets are immutable. Points are (..., n): leading axes are trials.
+
+    Examples
+    --------
+    The non-negative orthant, as a set of one's own:
+
+    >>> import cocopt, numpy as np
+    >>> from cocopt import constraints
+    >>> class Orthant(cocopt.ConvexSet):
+    ...     def __init__(self, dim):
+    ...         self.dim = dim
+    ...
+    ...     def _project(self, point):
+    ...         return np.maximum(point, 0.0)
+    ...
+    ...     def _violation(self, point):
+    ...         return np.maximum(-point, 0.0).max(axis=-1)
+    >>> cocopt.project(Orthant(2), constraints.Affine([1.0, 1.0], 1.0), [2.0, 0.5]).round(9)
+    array([1., 0.])
     """
 
     #: the dimension n

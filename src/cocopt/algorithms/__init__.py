@@ -1,0 +1,6 @@
+"""The algorithms, one file each."""
+
+from cocopt.algorithms.base import Learner, Round
+from cocopt.algorithms.clasp import CLASP
+
+__all__ = ["CLASP", "Learner", "Round"]

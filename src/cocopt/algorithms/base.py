@@ -1,0 +1,252 @@
+"""What every algorithm has in common: ask, tell, the ledger, and a state that can be stored.
+
+A learner holds one immutable state. `tell` computes the next one in full before it takes its place, so that whatever
+goes wrong on the way (bad input, an infeasible round, an interrupt in a user's callable) leaves the learner as it was.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt import state
+from cocopt._arrays import Array, ArrayLike, _describe, as_points, require_finite
+from cocopt._terms import finite, quiet
+from cocopt.constraints import Constraint
+from cocopt.errors import InvalidInput, StateError
+from cocopt.losses import Loss
+from cocopt.metrics import History, Ledger
+from cocopt.sets.base import ConvexSet
+
+__all__ = ["Learner", "Revealed", "Round", "Update"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Round(NamedTuple):
+    """The record of one round; arrays have the leading axes of the trials.
+
+    Examples
+    --------
+    >>> from cocopt import CLASP, Box, constraints, losses
+    >>> learner = CLASP(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
+    >>> learner.tell(losses.Linear([1.0, 0.0]), constraints.Affine([0.0, 1.0], 0.5)).violation
+    np.float64(0.5)
+    """
+
+    t: int  #: the round's number, from 1
+    loss: Any  #: f_t(x_t); 0 if no loss was revealed
+    rows: Array | None  #: g_{t,i}(x_t), (..., M)
+    violation: Any  #: max(0, max_i g_{t,i}(x_t))
+    step: Any  #: η_t; 0 if no step was taken
+    rung: str  #: where on the ladder x_{t+1} was found, see `cocopt.explain`
+    feasible: Any  #: whether K and the constraint had a point in common
+
+
+class Revealed(NamedTuple):
+    """What a round revealed at the action that was played."""
+
+    x: Array
+    loss: Loss | None
+    value: Any
+    gradient: Array | None
+    constraint: Constraint | None
+    rows: Array | None
+    moved: Any  #: whether the action played differs from the one asked for; None if it is the same
+
+
+class Update(NamedTuple):
+    """What an algorithm makes of a round."""
+
+    x: Array  #: x_{t+1}
+    memory: Any  #: the algorithm's own part of the state
+    step: Any = 0.0
+    rung: str = "set"
+    feasible: Any = np.True_
+    past: Any = None  #: Σ_τ (g_τ^+(x_t))² over the earlier constraints that are remembered
+
+
+class _State(NamedTuple):
+    t: int
+    x: Array
+    ledger: Ledger
+    memory: Any
+
+
+class Learner(ABC):
+    """A learner for one stream, or for a batch of trials that all see the same t.
+
+    An algorithm defines `parameters`, `_begin` and `_next`, and how its memory is stored.
+    """
+
+    _history: History = None
+
+    def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
+        if not isinstance(K, ConvexSet):
+            raise InvalidInput(f"K: expected a set such as cocopt.Box, got {_describe(K)}")
+        self.K = K
+        if start is None:
+            x = K._project(np.zeros(K.dim))
+        else:
+            x = np.array(require_finite("start", as_points("start", start, K.dim)))
+            if not np.all(K.contains(x)):
+                worst = float(np.max(K.violation(x)))
+                raise InvalidInput(f"start: expected a point of K, got one that violates it by {worst:.3g}")
+        x.flags.writeable = False
+        self._state = _State(0, x, Ledger.zero(x.shape[:-1], self._history), None)
+        self._state = self._state._replace(memory=self._begin(x.shape[:-1]))
+
+    @property
+    def t(self) -> int:
+        """The number of rounds told so far."""
+        return self._state.t
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes of the trials; () for one stream."""
+        return self._state.x.shape[:-1]
+
+    @property
+    def ledger(self) -> Ledger:
+        """The running metrics."""
+        return self._state.ledger
+
+    def ask(self) -> Array:
+        """x_t, the action for the coming round, a point of K of shape (..., n), read-only. Asking changes nothing."""
+        return self._state.x
+
+    def tell(
+        self, loss: Loss | None = None, constraint: Constraint | None = None, *, played: ArrayLike | None = None
+    ) -> Round:
+        """Reveals f_t and g_t, and moves on to x_{t+1}.
+
+        All or nothing: if anything raises, the learner is as it was before.
+
+        Parameters
+        ----------
+        loss : Loss, optional
+        constraint : Constraint, optional
+            A round may reveal only one of the two.
+        played : array (..., n), optional
+            The action that was really executed, if it differed from `ask`.
+        """
+        before = self._state
+        with quiet():
+            seen = self._look(before.x, loss, constraint, played)
+            update = self._next(before.memory, seen)
+        x = np.asarray(update.x)
+        x.flags.writeable = False
+        infeasible = None if update.feasible is np.True_ else ~update.feasible
+        ledger = before.ledger.after(
+            None if seen.loss is None else seen.value, seen.rows, update.past, infeasible
+        )
+        t = before.t + 1
+        violation = np.float64(0.0) if seen.rows is None else np.maximum(seen.rows.max(axis=-1), 0.0)
+        self._state = _State(t, x, ledger, update.memory)
+        return Round(t, seen.value, seen.rows, violation, update.step, update.rung, update.feasible)
+
+    def _look(self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None) -> Revealed:
+        """The values at the action played, checked."""
+        moved = None
+        if played is not None:
+            action = require_finite("played", as_points("played", played, self.K.dim))
+            if action.shape != x.shape:
+                raise InvalidInput(f"played: expected shape {x.shape} as that of ask(), got {action.shape}")
+            moved, x = (action != x).any(axis=-1), action
+        value: Any = np.float64(0.0)
+        gradient = rows = None
+        if loss is not None:
+            self._fits("loss", loss, Loss)
+            value, gradient = loss._value_and_gradient(x)
+            if not (finite(value) and finite(gradient)):
+                loss._blame(x)
+            if gradient.shape != x.shape:
+                raise InvalidInput(f"loss: expected leading axes {self.batch} of the trials, got {gradient.shape[:-1]}")
+        if constraint is not None:
+            self._fits("constraint", constraint, Constraint)
+            rows = constraint._rows(x)
+            if not finite(rows):
+                rows = constraint.rows(x)  # names the culprit, unless idle rows alone are infinite
+            if rows.shape[:-1] != x.shape[:-1]:
+                raise InvalidInput(f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}")
+        return Revealed(x, loss, value, gradient, constraint, rows, moved)
+
+    def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
+        if not isinstance(revealed, kind):
+            example = "losses.Norm" if kind is Loss else "constraints.Affine"
+            raise InvalidInput(f"{name}: expected an object such as {example}, got {_describe(revealed)}")
+        if revealed.dim is not None and revealed.dim != self.K.dim:
+            raise InvalidInput(f"{name}: expected dimension {self.K.dim} as that of K, got {revealed.dim}")
+
+    @abstractmethod
+    def _begin(self, batch: tuple[int, ...]) -> Any:
+        """The algorithm's memory before round 1."""
+
+    @abstractmethod
+    def _next(self, memory: Any, seen: Revealed) -> Update:
+        """x_{t+1} and the new memory; must not change the old one."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments but ``start``, as they are stored: plain values, sets and schedules."""
+
+    @abstractmethod
+    def _store(self, memory: Any) -> tuple[dict[str, Any], Arrays]:
+        """The memory as plain values and arrays."""
+
+    @abstractmethod
+    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> Any:
+        """The memory that `_store` described."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Stores the learner, so that ``cocopt.load(path)`` continues bit for bit.
+
+        One ``.npz`` of plain arrays and JSON, replaced in one stroke. What cannot be stored (a callable, a set whose class is
+        not registered) must be passed to `cocopt.load` again.
+        """
+        now = self._state
+        plain, memory = self._store(now.memory)
+        parameters: dict[str, Any] = {}
+        arrays: Arrays = {"x": now.x}
+        for name, value in self.parameters().items():
+            if value is None or isinstance(value, bool | int | float | str):
+                parameters[name] = {"value": value}
+            else:
+                parameters[name], own = state.encode(value, name)
+                arrays.update({f"parameter.{key}": array for key, array in own.items()})
+        arrays.update({f"ledger.{key}": array for key, array in now.ledger.arrays().items()})
+        arrays.update({f"memory.{key}": array for key, array in memory.items()})
+        header = {"algorithm": type(self).__name__, "t": now.t, "parameters": parameters, "memory": plain}
+        state.write(path, header, arrays)
+
+    @classmethod
+    def _from_state(cls, header: Mapping[str, Any], arrays: Arrays, supplied: Mapping[str, Any]) -> Self:
+        try:
+            own = _part(arrays, "parameter")
+            arguments = {
+                name: spec["value"] if "value" in spec else state.decode(spec, own, supplied, name)
+                for name, spec in header["parameters"].items()
+            }
+            unknown = sorted(set(supplied) - set(arguments))
+            if unknown:
+                raise InvalidInput(f"{unknown[0]}: expected one of {', '.join(arguments)}, got an unknown name")
+            learner = cls(start=arrays["x"], **arguments)
+            memory = learner._restore(header["memory"], _part(arrays, "memory"))
+            ledger = Ledger.from_arrays(_part(arrays, "ledger"))
+            learner._state = _State(int(header["t"]), learner._state.x, ledger, memory)
+        except (KeyError, TypeError) as error:
+            raise StateError(f"expected the state of a {cls.__name__}, got one that lacks {error}") from error
+        return learner
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+def _part(arrays: Arrays, name: str) -> Arrays:
+    prefix = f"{name}."
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}

@@ -1,0 +1,221 @@
+"""CLASP: Convex Losses And Squared Penalties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from cocopt import state
+from cocopt._arrays import Array, ArrayLike, _describe, positive_int
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.constraints import Constraint, Stack
+from cocopt.errors import InvalidInput
+from cocopt.geometry.project import descend
+from cocopt.metrics import CompensatedSum
+from cocopt.sets.base import ConvexSet
+from cocopt.steps import Power, Schedule, Step, as_schedule, checked_step
+from cocopt.theory import Certificate
+
+__all__ = ["CLASP"]
+
+
+class _Kept(NamedTuple):
+    """A constraint of an earlier round that is still to be met."""
+
+    constraint: Constraint  # all of it, which the metrics judge
+    row: Any = None  # the row (one a trial) that is projected onto; None for all rows
+
+    @property
+    def demanded(self) -> Constraint:
+        return self.constraint if self.row is None else self.constraint.select(self.row)
+
+
+class _Memory(NamedTuple):
+    taken: int  # gradient steps so far: rounds that revealed a loss
+    last: Step  # the last step
+    gradients: CompensatedSum  # Σ ‖∇f_s(x_s)‖²
+    proof: Certificate
+    window: tuple[_Kept | None, ...]  # the earlier rounds' constraints that are still to be met, oldest first
+
+
+class CLASP(Learner):
+    """A gradient step on the loss, then the exact projection onto K and the constraint just revealed.
+
+        x_{t+1} = P_{K ∩ {g_t ≤ 0}}( x_t − η_t ∇f_t(x_t) )
+
+    Guarantees (K of diameter D, ‖∇f_t‖ ≤ L_f, ‖∇g_t‖ ≤ L_g on K, some x in K satisfies every g_t, η_t non-increasing):
+
+    - convex losses, η_t = t^(−β): Regret_T ≤ D²T^β/2 + (L_f²/2) Σ t^(−β) = O(T^max(β, 1−β)) and
+      CCV₂ ≤ L_g²(D² + 2 L_f D Σ η_t) = O(T^(1−β));
+    - m-strongly convex losses, η_t = 1/(m t): Regret_T ≤ (L_f²/2m)(1 + ln T) and
+      CCV₂ ≤ L_g²(D² + (2 L_f D/m)(1 + ln T)): both logarithmic.
+
+    No horizon and no constant needs to be known. `certificate` gives the regret bound that the run itself proves, and
+    [`cocopt.theory.bounds`][] the a-priori ones. Steps are counted in losses: a round without one takes none.
+
+    Parameters
+    ----------
+    K : ConvexSet
+    start : array (..., n), optional
+        x_1 in K; leading axes are trials. Default: the point of K nearest to 0.
+    steps : Schedule or callable of t
+        η_t, positive and non-increasing, for example ``steps.Power(0.5)`` or ``steps.StronglyConvex(m)``.
+    rows : "all" or "worst"
+        With several rows in a round: project onto all of them, or, as in the paper's section on multiple constraints, onto
+        the largest one at x_t alone (the first on ties, violated or not). All rows violate less.
+    window : int or None
+        Project onto the constraints of the last ``window`` rounds; None keeps every constraint (the paper's
+        persistent ones). Black boxes in a window cannot be saved.
+    infeasible : "raise" or "nearest"
+        If K and the constraint have no point in common: raise `InfeasibleRound` and stay, or go to the point of K of
+        least violation nearest to the target and count the round as infeasible.
+
+    References
+    ----------
+    Ferreira, Xavier and Soares, "CLASP: An online learning algorithm for Convex Losses And Squared Penalties".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt import CLASP, Box, constraints, losses, steps
+    >>> rng = np.random.default_rng(0)
+    >>> learner = CLASP(Box(0.0, 1.0, dim=3), start=np.full(3, 0.5), steps=steps.Power(beta=0.5))
+    >>> for t in range(100):
+    ...     x = learner.ask()
+    ...     H, y = rng.uniform(-1, 1, (2, 3)), rng.normal(size=2)
+    ...     record = learner.tell(losses.Norm(H, y), constraints.Affine(rng.uniform(0, 1, 3), 0.5))
+    >>> learner.ledger.rounds
+    100
+    >>> bool(learner.ledger.loss - 0.0 < np.inf and learner.certificate().valid)
+    True
+    """
+
+    def __init__(
+        self,
+        K: ConvexSet,
+        *,
+        start: ArrayLike | None = None,
+        steps: Schedule | Callable[[int], Step] | None = None,
+        rows: Literal["all", "worst"] = "all",
+        window: int | None = 1,
+        infeasible: Literal["raise", "nearest"] = "raise",
+    ) -> None:
+        self.steps = Power(0.5) if steps is None else as_schedule(steps)
+        if rows not in ("all", "worst"):
+            raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
+        if infeasible not in ("raise", "nearest"):
+            raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {_describe(infeasible)}')
+        self.rows, self.infeasible = rows, infeasible
+        self.window = None if window is None else positive_int("window", window)
+        self._history = None if window == 1 else "hist" if window is None else "window"
+        super().__init__(K, start)
+
+    def certificate(self) -> Certificate:
+        """The regret bound that this run proves, one a trial; void once its assumptions were seen to fail."""
+        proof: Certificate = self._state.memory.proof
+        return proof
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "K": self.K,
+            "steps": self.steps,
+            "rows": self.rows,
+            "window": self.window,
+            "infeasible": self.infeasible,
+        }
+
+    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+        proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
+        return _Memory(0, float("inf"), CompensatedSum(), proof, ())
+
+    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+        taken, last, gradients, proof, window = memory
+        target, step, gradient_sq, modulus = seen.x, None, None, None
+        if seen.gradient is not None and seen.loss is not None:
+            taken += 1
+            gradient_sq = np.vecdot(seen.gradient, seen.gradient)
+            gradients = gradients.plus(gradient_sq)
+            step = last = checked_step(self.steps, taken, gradients.value, last)
+            target = seen.x - np.multiply(step, seen.gradient.T).T if np.ndim(step) else seen.x - step * seen.gradient
+            modulus = seen.loss.strong_convexity if self.steps.modulus > 0 else None
+        row = None
+        if self.rows == "worst" and seen.rows is not None and seen.rows.shape[-1] > 1:
+            row = seen.rows.argmax(axis=-1)
+        past = None
+        if self.window == 1:
+            current = seen.constraint if row is None or seen.constraint is None else seen.constraint.select(row)
+        else:
+            past = _squares(window, seen.x)
+            now = None if seen.constraint is None else _Kept(_copy(seen.constraint), row)
+            demanded = [kept.demanded for kept in (*window, now) if kept is not None]
+            current = Stack(demanded) if demanded else None
+            window = (*window, now) if self.window is None else (*window, now)[1 - self.window :]
+        if current is None:
+            x, rung, feasible = self.K._project(target), "set", np.True_
+        else:
+            found = descend(self.K, current, target, None, None, self.infeasible, 500, 1e-7)
+            x, rung, feasible = found.point, found.rung, found.feasible
+        infeasible = None if feasible is np.True_ else ~feasible
+        proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=seen.moved)
+        return Update(
+            x, _Memory(taken, last, gradients, proof, window), 0.0 if step is None else step, rung, feasible, past
+        )
+
+    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
+        arrays: Arrays = {"last": np.asarray(memory.last)}
+        arrays["gradients"], arrays["carry"] = np.asarray(memory.gradients.total), np.asarray(memory.gradients.carry)
+        arrays.update({f"proof.{key}": array for key, array in memory.proof.arrays().items()})
+        window: list[Any] = []
+        for i, kept in enumerate(memory.window):
+            if kept is None:
+                window.append(None)
+                continue
+            spec, own = state.encode(kept.constraint, f"window.{i}")
+            if "absent" in spec:
+                raise TypeError(
+                    f"save: the window holds {kept.constraint!r}, which cannot be stored: a black box is code, and a "
+                    "state file holds data alone. Describe the constraint by its structure, or use window=1"
+                )
+            window.append(spec)
+            arrays.update(own)
+            if kept.row is not None:
+                arrays[f"row.{i}"] = np.asarray(kept.row)
+        return {"taken": memory.taken, "window": window}, arrays
+
+    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
+        proof = Certificate.from_arrays(
+            {key.removeprefix("proof."): array for key, array in arrays.items() if key.startswith("proof.")}
+        )
+        window = tuple(
+            None if spec is None else _Kept(state.decode(spec, arrays), arrays.get(f"row.{i}"))
+            for i, spec in enumerate(plain["window"])
+        )
+        total, carry, last = (_plain(arrays[name]) for name in ("gradients", "carry", "last"))
+        return _Memory(plain["taken"], last, CompensatedSum(total, carry), proof, window)
+
+
+def _plain(array: Array) -> Step:
+    """A number as a number, an array as an array: so that resumed arithmetic is the same to the bit."""
+    return float(array) if array.ndim == 0 else array
+
+
+def _squares(window: tuple[_Kept | None, ...], x: Array) -> Array:
+    """Σ_τ (g_τ^+(x))² over the constraints kept."""
+    total = np.zeros(x.shape[:-1])
+    for kept in window:
+        if kept is not None:
+            total = total + np.square(np.maximum(kept.constraint._rows(x).max(axis=-1), 0.0))
+    return total
+
+
+def _copy(constraint: Constraint) -> Constraint:
+    """A copy that a user's later changes of the arrays cannot reach; a black box as it is."""
+    try:
+        parameters = constraint.parameters()
+    except TypeError:
+        return constraint
+    if "members" in parameters:
+        return Stack([_copy(member) for member in parameters["members"]])
+    return type(constraint)(**{name: np.array(value) for name, value in parameters.items()})
