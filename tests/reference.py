@@ -183,7 +183,7 @@ def by_cvxpy(K: Description, g: Description | None, y: Array) -> Array:
 
 
 def project(K: Description, g: Description, y: Array) -> Array:
-    """The same to rounding: CVXPY's point, polished."""
+    """The same to rounding: CVXPY's point, polished; or an error if it is BadlyConditioned."""
     return polish(pieces(K) + pieces(g), np.eye(len(y)), -y, by_cvxpy(K, g, y))
 
 
@@ -279,15 +279,15 @@ def _lifted(piece: Piece, E: Array) -> Piece:
 
 
 class BadlyConditioned(RuntimeError):
-    """The reference cannot vouch for its position: nothing to compare with."""
+    """The reference cannot vouch for its position, as at the apex of a cone."""
 
 
 def polish(every: list[Piece], H: Array, q: Array, z: Array, tol: float = 1e-11) -> Array:
     """The minimiser of ½zᵀHz + qᵀz over {all f ≤ 0} to rounding, from a good guess z.
 
-    The guess's multipliers (non-negative least squares on the gradients of what is nearly active) name the active pieces.
-    Newton's method solves Hz + q + Σ λ_i ∇f_i = 0, f_i = 0 for them; the most negative multiplier leaves, else the worst
-    violated piece joins. Returned is only what satisfies all KKT conditions, and a KKT point of a convex problem solves it.
+    The guess's multipliers (non-negative least squares on the gradients of what is nearly active) name the active
+    pieces. Newton's method solves Hz + q + Σ λ_i ∇f_i = 0, f_i = 0 for them; then the most negative multiplier leaves,
+    or else the worst violated piece joins. What is returned satisfies the KKT conditions, so it is the solution.
     """
     n = len(z)
     near = [i for i, (f, _, _) in enumerate(every) if f(z) > -1e-3]

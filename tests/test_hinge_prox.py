@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from instances import SETS, build, build_set, instance, random_constraint, random_set, stacked
 from reference import Array
@@ -24,6 +24,14 @@ seeds = st.integers(0, 2**32 - 1)
 def line(rows: int = 1) -> tuple[Box, constraints.Affine]:
     """x ≤ 1 (rows times) in the interval [−100, 100]."""
     return Box(-100.0, 100.0, dim=1), constraints.Affine(np.ones((rows, 1)), np.ones(rows))
+
+
+def minimiser(*problem: Any) -> Array:
+    """The reference's, where it has one."""
+    try:
+        return reference.hinge_prox(*problem)
+    except reference.BadlyConditioned:  # about one in 500
+        reject()
 
 
 @pytest.mark.parametrize("cap", CAPS)
@@ -129,8 +137,7 @@ def test_it_is_the_minimiser(
     weights: Any = weight * rng.uniform(0.5, 2.0, g.row_count) if cap == "each" else weight
     x = cocopt.hinge_prox(K, g, point, linear=linear, weight=weights, cap=cap, rho=rho)
     data = (point, linear, weights, cap, rho)
-    expected = reference.hinge_prox(case.K, case.g, *data)
-
+    expected = minimiser(case.K, case.g, *data)
     unit = 1 + max(float(np.linalg.norm(p)) for p in (point, case.z, linear / rho, x))
     assert reference.outside(case.K, x) <= 1e-9 * unit
 
@@ -152,14 +159,12 @@ def test_a_black_box_by_cuts(kind: str, cap: str, n: int, seed: int, weight: flo
     rng = np.random.default_rng([seed, 2])
     point, linear = case.z + 2 * rng.normal(size=n), rng.normal(size=n)
     x = cocopt.hinge_prox(build_set(case.K), build(case.g), point, linear=linear, weight=weight, cap=cap)
-    worst = ("Function", case.g[1])  # a black box is one row, the largest
-    expected = reference.hinge_prox(case.K, worst, point, linear, weight, "sum", 0.5)
+    data = (point, linear, weight, "sum", 0.5)  # a black box is one row, the largest of what it holds
+    expected = minimiser(case.K, case.g, *data)
     unit = 1 + max(float(np.linalg.norm(p)) for p in (point, case.z, linear, x))
     assert reference.outside(case.K, x) <= 1e-9 * unit
-    gap = reference.hinge_objective(worst, x, point, linear, weight, "sum", 0.5) - reference.hinge_objective(
-        worst, expected, point, linear, weight, "sum", 0.5
-    )
-    assert gap <= 1e-6 * unit**2
+    least = reference.hinge_objective(case.g, expected, *data)
+    assert reference.hinge_objective(case.g, x, *data) <= least + 1e-6 * unit**2
 
 
 @pytest.mark.parametrize("cap", CAPS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from instances import CONSTRAINTS, SETS, Instance, build, build_set, instance, random_constraint, random_set, stacked
 from reference import Array
@@ -112,13 +112,16 @@ def test_it_equals_cvxpy(kind: str, constraint: str, n: int, seed: int) -> None:
     case = instance(kind, constraint, n, seed)
     (y,) = targets(case, seed, 1)
     x = cocopt.project(build_set(case.K), build(case.g), y)
-    expected = reference.project(case.K, case.g, y)
     unit = length(case, x, y)
     if constraint == "Function":  # promised: the violation and the distance, not the position
-        gap = np.linalg.norm(expected - y) - np.linalg.norm(x - y)
+        gap = np.linalg.norm(reference.by_cvxpy(case.K, case.g, y) - y) - np.linalg.norm(x - y)
         assert -POSITION * unit <= gap <= BLACK_BOX * unit / SLACK
-    else:
-        assert np.abs(x - expected).max() <= POSITION * unit
+        return
+    try:
+        expected = reference.project(case.K, case.g, y)
+    except reference.BadlyConditioned:  # about one in 500
+        reject()
+    assert np.abs(x - expected).max() <= POSITION * unit
 
 
 @pytest.mark.parametrize("kind", ["Box", "Simplex", "Halfspace", "Polyhedron", "L1Ball", "Product"])
@@ -194,7 +197,7 @@ def test_a_stack_may_hold_a_black_box(kind: str, n: int, seed: int) -> None:
     (y,) = targets(case, seed, 1)
     x = cocopt.project(build_set(K), constraints.Stack([build(rows), build(("Function", ball))]), y)
     assert_feasible(case, x, y)
-    gap = np.linalg.norm(reference.project(K, case.g, y) - y) - np.linalg.norm(x - y)
+    gap = np.linalg.norm(reference.by_cvxpy(K, case.g, y) - y) - np.linalg.norm(x - y)
     assert -POSITION * length(case, x, y) <= gap <= BLACK_BOX * length(case, x, y) / SLACK
 
 
@@ -208,7 +211,7 @@ def test_without_a_constraint_it_is_the_projection_onto_K(kind: str) -> None:
 
 def test_the_rung_is_explained() -> None:
     box, ball = cocopt.Box(0.0, 1.0, dim=3), cocopt.Ball(0.0, 1.0, dim=3)
-    many = constraints.Affine(np.ones((100, 3)), np.ones(100))
+    many = constraints.Affine(np.ones((200, 3)), np.ones(200))
     black_box = constraints.Function(lambda x: float(x[0]), lambda x: np.array([1.0, 0.0, 0.0]))
     for K, g, rung in [
         (box, constraints.Affine(np.ones(3), 1.0), "kernel"),

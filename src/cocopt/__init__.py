@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from cocopt import steps as steps
     from cocopt import theory as theory
     from cocopt.algorithms import CLASP as CLASP
+    from cocopt.algorithms import CLASPF as CLASPF
+    from cocopt.algorithms import RECOO as RECOO
+    from cocopt.algorithms import AdaGrad as AdaGrad
+    from cocopt.experiments import run as run
     from cocopt.geometry import hinge_prox as hinge_prox
     from cocopt.geometry.project import explain as explain
     from cocopt.geometry.project import project as project
@@ -42,6 +46,9 @@ __version__ = "0.1.0"
 # Public name → the module that defines it, or that it is. A line here needs its twin above.
 _EXPORTS = {
     "CLASP": "cocopt.algorithms",
+    "CLASPF": "cocopt.algorithms",
+    "RECOO": "cocopt.algorithms",
+    "AdaGrad": "cocopt.algorithms",
     "Ball": "cocopt.sets",
     "Box": "cocopt.sets",
     "ConvexSet": "cocopt.sets",
@@ -60,6 +67,7 @@ _EXPORTS = {
     "losses": "cocopt.losses",
     "metrics": "cocopt.metrics",
     "project": "cocopt.geometry.project",
+    "run": "cocopt.experiments",
     "steps": "cocopt.steps",
     "theory": "cocopt.theory",
 }

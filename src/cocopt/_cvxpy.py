@@ -61,7 +61,8 @@ class CvxpyConstraint(Constraint):
     def magnitude(self, x: Array) -> Array:
         """The terms are not known, but they are no smaller than the value and the slope across ‖x‖."""
         reach = np.linalg.norm(self._jacobian(x), axis=-1) * np.linalg.norm(x, axis=-1)[..., None]
-        return np.maximum(np.abs(self._rows(x)), reach)
+        magnitude: Array = np.maximum(np.abs(self._rows(x)), reach)
+        return magnitude
 
     def cones(self) -> Cones | None:
         """CVXPY's conic form of expression ≤ t; None if it needs a cone that [`Cones`][cocopt.cones.Cones] lacks."""

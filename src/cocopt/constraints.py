@@ -119,7 +119,7 @@ class Constraint(ABC):
         return _Row(self, row)
 
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments, so that ``type(g)(**g.parameters())`` is g again; a black box cannot say them."""
+        """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box cannot say them."""
         raise TypeError(f"{type(self).__name__} does not say its parameters")
 
     def _points(self, x: ArrayLike) -> Array:

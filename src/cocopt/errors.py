@@ -56,7 +56,7 @@ class SolverFailure(CocoptError, RuntimeError):
 
 
 class CutLimit(SolverFailure):
-    """The cutting-plane method reached its bound on the number of cuts; ``cuts`` and ``violation`` say how far it came."""
+    """The bound on the number of cutting planes was reached; ``cuts`` and ``violation`` say how far they came."""
 
     def __init__(self, message: str, *, cuts: int, violation: float) -> None:
         super().__init__(message)

@@ -49,11 +49,13 @@ _DAMAGE = (
 )
 
 _BUILT_IN = {
+    "AdaGrad": "cocopt.algorithms",
     "Adaptive": "cocopt.steps",
     "Affine": "cocopt.constraints",
     "Ball": "cocopt.sets",
     "Box": "cocopt.sets",
     "CLASP": "cocopt.algorithms",
+    "CLASPF": "cocopt.algorithms",
     "Constant": "cocopt.steps",
     "Ellipsoid": "cocopt.sets",
     "Halfspace": "cocopt.sets",
@@ -63,6 +65,7 @@ _BUILT_IN = {
     "Power": "cocopt.steps",
     "Product": "cocopt.sets",
     "Quadratic": "cocopt.constraints",
+    "RECOO": "cocopt.algorithms",
     "SecondOrder": "cocopt.constraints",
     "Simplex": "cocopt.sets",
     "Stack": "cocopt.constraints",

@@ -1,7 +1,11 @@
 """What the theorems promise: bounds before a run, and the certificate that a run itself proves.
 
-Setting: x_{t+1} = P_{K ∩ {g_t ≤ 0}}(x_t − η_t ∇f_t(x_t)) with steps that never increase; D the diameter of K, L_f and
-L_g Lipschitz constants of the losses and constraints over K, and some point of K satisfies every constraint.
+D is the diameter of K, L_f and L_g are Lipschitz constants of the losses and constraints over K (G of both), and some
+point of K satisfies every constraint. `bounds` and the certificate are for CLASP with steps that never increase,
+
+    x_{t+1} = P_{K ∩ {g_t ≤ 0}}( x_t − η_t ∇f_t(x_t) );
+
+the other functions are for its rivals.
 
 Which violation to bound? With T rounds and |g_t| ≤ B over K,
 
@@ -18,17 +22,17 @@ matters. The violation of round 1 belongs to the start point, not to the method,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array, ArrayLike, scalar
+from cocopt._arrays import Array, ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.metrics import CompensatedSum, Value
 from cocopt.steps import Adaptive, Constant, Power, Schedule, Step, StronglyConvex, as_schedule, checked_step
 
-__all__ = ["Bounds", "Certificate", "bounds"]
+__all__ = ["Bounds", "Certificate", "bounds", "bounds_adagrad", "bounds_clasp_f", "bounds_recoo"]
 
 _CHUNK = 1 << 18  # terms of a long sum held in memory at once
 
@@ -86,12 +90,8 @@ def bounds(
     Bounds(regret=np.float64(11.21), ccv1=np.float64(48.40), ccv2=np.float64(23.42))
     """
     schedule = as_schedule(steps)
-    D = scalar("diameter", diameter, nonnegative=True)
-    L_f = scalar("lipschitz_f", lipschitz_f, nonnegative=True)
-    L_g = scalar("lipschitz_g", lipschitz_g, nonnegative=True)
-    rounds = np.asarray(T)
-    if rounds.dtype.kind not in "iu" or rounds.size == 0 or rounds.min() < 1:
-        raise InvalidInput(f"T: expected positive integers, got {T!r}")
+    D, L_f, L_g = _constants(diameter, lipschitz_f, lipschitz_g)
+    rounds = _rounds(T)
     n = rounds.astype(np.float64)
     if isinstance(schedule, StronglyConvex):
         total = (1.0 + np.log(n)) / schedule.m
@@ -106,17 +106,195 @@ def bounds(
             first = scalar("first_gradient", first_gradient, positive=True)
             path = c * np.minimum(n, np.sqrt(n * (1.0 + np.log(np.maximum(n * (L_f / first) ** 2, 1.0)))))
     else:
-        total, last = _sums(schedule, rounds)
+        total, _, last = _sums(schedule, rounds)
         regret = D**2 / (2 * last) + L_f**2 / 2 * total
         path = L_f * total
     ccv2 = L_g**2 * (D**2 + 2 * D * path)
     return Bounds(regret, np.sqrt(n * ccv2), ccv2)
 
 
-def _sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Array, Array]:
-    """(Σ_{t≤T} η_t, η_T) for each T."""
-    total, last = np.empty(rounds.shape), np.empty(rounds.shape)
-    running, previous = CompensatedSum(), np.inf
+def bounds_clasp_f(
+    steps: Schedule | Callable[[int], float],
+    T: ArrayLike,
+    *,
+    diameter: float,
+    lipschitz_f: float,
+    lipschitz_g: float,
+    gradient_at: Literal["x", "xb"] = "x",
+) -> Bounds:
+    """What CLASP-F promises for T rounds; CCV₁ through √(T · CCV₂).
+
+    ================ ======================================== ===========================================
+    steps            Regret_T ≤                               CCV₂ ≤
+    ================ ======================================== ===========================================
+    any η_t          D²/(2η_T) + L_f² Σ_t η_t                 L_g² (D² + 2 L_f D Σ_t η_t + L_f² Σ_t η_t²)
+    StronglyConvex   (L_f²/m) (1 + ln T)                      the same
+    ================ ======================================== ===========================================
+
+    As derived here: with δ = v_t/‖s_t‖, the cutter gives ‖x̄ − x*‖² ≤ ‖x_t − x*‖² − δ², the gradient step ‖x_{t+1} −
+    x*‖² ≤ ‖x̄ − x*‖² − 2η_t⟨∇f_t, x̄ − x*⟩ + η_t² L_f², and ‖x̄ − x_t‖ ≤ δ. The inner product is at least −L_f D,
+    which sums to CCV₂, and at least f_t(x_t) − f_t(x*) − L_f δ; 2η_t L_f δ − δ² ≤ η_t² L_f² does away with δ. With
+    the gradient at x̄ and 1/(m t), round 1 lacks the −δ² and adds L_f D to the regret. Adaptive steps are not
+    covered.
+
+    Parameters
+    ----------
+    steps, T, diameter, lipschitz_f, lipschitz_g
+        As for `bounds`.
+    gradient_at : "x" or "xb"
+        As for [`cocopt.CLASPF`][].
+
+    Examples
+    --------
+    >>> from cocopt import steps, theory
+    >>> theory.bounds_clasp_f(steps.Power(0.5), 100, diameter=1.0, lipschitz_f=1.0, lipschitz_g=1.0)
+    Bounds(regret=np.float64(23.59), ccv1=np.float64(65.85), ccv2=np.float64(43.37))
+    """
+    schedule = as_schedule(steps)
+    D, L_f, L_g = _constants(diameter, lipschitz_f, lipschitz_g)
+    rounds = _rounds(T)
+    if isinstance(schedule, Adaptive):
+        raise InvalidInput(f"steps: expected a schedule of t alone, got {schedule!r}")
+    total, squares, last = _sums(schedule, rounds)
+    if isinstance(schedule, StronglyConvex):
+        regret = L_f**2 / schedule.m * (1.0 + np.log(rounds)) + (L_f * D if gradient_at == "xb" else 0.0)
+    else:
+        regret = D**2 / (2 * last) + L_f**2 * total
+    ccv2 = L_g**2 * (D**2 + 2 * L_f * D * total + L_f**2 * squares)
+    return Bounds(regret, np.sqrt(rounds * ccv2), ccv2)
+
+
+def bounds_recoo(
+    T: ArrayLike,
+    *,
+    diameter: float,
+    lipschitz_f: float,
+    lipschitz_g: float,
+    strong_convexity: float | None = None,
+    epsilon: float = 0.1,
+) -> Bounds:
+    """What RECOO promises for T rounds; CCV₁ through √(T · CCV₂).
+
+    ================ ===============================================
+    Regret_T ≤       (L_f²/4) Σ_t 1/α_t + D² α_T, α_t = √t; or (L_f²/2m)(1 + ln T), α_t = m t/2
+    CCV₂ ≤           2 L_g² (D² + L_f D Σ_t 1/α_t) + 2 min(L_g D, L_f D + α_1 D²) R_T
+    ================ ===============================================
+
+    As derived here: the update minimises a 2α_t-strongly convex function over K, so for x* with g_t(x*) ≤ 0
+
+        α_t‖x_{t+1} − x_t‖² + Q_t γ_t h_t ≤ L_f D + α_t(‖x* − x_t‖² − ‖x* − x_{t+1}‖²),    h_t = g_t^+(x_{t+1}).
+
+    Divided by α_t it sums to Σ‖x_{t+1} − x_t‖² ≤ D² + L_f D Σ 1/α_t, and g_t^+(x_t) ≤ h_t + L_g‖x_{t+1} − x_t‖. Since
+    Q_{t+1} = Q_t + γ_t h_t wherever it exceeds √(t+1), and γ_t h_t ≤ c_t = L_f D + D² max_{s≤t} α_s/√s, the same
+    inequality gives Q_t² ≤ t + 2 L_f D t + 2 α_t D² + c_t Q_t, hence Σ_{s≤t} γ_s h_s ≤ Q_{t+1} ≤ C_{t+1} with C_t =
+    c_t + √(t + 2 L_f D t + 2 α_t D²), and summation by parts Σ_t h_t ≤ R_T = C_{T+1}/γ_T + Σ_{t<T} C_{t+1}(1/γ_t −
+    1/γ_{t+1}), which is O(1/ε). Every h_t is at most L_g D, and at most L_f D + α_1 D².
+
+    Parameters
+    ----------
+    T, diameter, lipschitz_f, lipschitz_g
+        As for `bounds`.
+    strong_convexity, epsilon
+        As for [`cocopt.RECOO`][].
+
+    Examples
+    --------
+    >>> from cocopt import theory
+    >>> theory.bounds_recoo([100, 10_000], diameter=1.0, lipschitz_f=1.0, lipschitz_g=1.0).regret
+    array([ 14.65, 149.64])
+    """
+    D, L_f, L_g = _constants(diameter, lipschitz_f, lipschitz_g)
+    rounds = _rounds(T)
+    t = np.arange(1, int(rounds.max()) + 2, dtype=np.float64)
+    if strong_convexity is None:
+        alpha, c = np.sqrt(t), np.full(t.shape, L_f * D + D**2)
+    else:
+        m = scalar("strong_convexity", strong_convexity, positive=True)
+        alpha, c = m * t / 2, L_f * D + D**2 * m * np.sqrt(t) / 2
+    inverse = t ** -(0.5 + scalar("epsilon", epsilon, positive=True))  # 1/γ_t
+    at = rounds - 1
+    total = np.cumsum(1.0 / alpha)[at]
+    queue = c + np.sqrt(t + 2 * L_f * D * t + 2 * alpha * D**2)
+    parts = np.concatenate([[0.0], np.cumsum(queue[1:-1] * (inverse[:-2] - inverse[1:-1]))])
+    after = queue[at + 1] * inverse[at] + parts[at]
+    regret = (
+        L_f**2 / 4 * total + D**2 * alpha[at] if strong_convexity is None else L_f**2 / (2 * m) * (1 + np.log(rounds))
+    )
+    ccv2 = 2 * L_g**2 * (D**2 + L_f * D * total) + 2 * min(L_g * D, L_f * D + alpha[0] * D**2) * after
+    return Bounds(regret, np.sqrt(rounds * ccv2), ccv2)
+
+
+def bounds_adagrad(
+    T: ArrayLike,
+    *,
+    horizon: int,
+    diameter: float,
+    lipschitz: float,
+    strong_convexity: float | None = None,
+    weight: float = 1.0,
+) -> Bounds:
+    """What AdaGrad promises for T rounds, T up to the horizon N; CCV₂ through G D · CCV₁.
+
+    ================ ============================ =====================================================
+    losses           Regret_T ≤                   CCV₁ ≤
+    ================ ============================ =====================================================
+    convex           2GD(√T + 1/V)                4GD√N ln(2(1 + 2VT))
+    strongly convex  (G²/m)(1 + ln T)             4G√(GDT ln(eN)/m) + 4G² ln(eN)/m
+    ================ ============================ =====================================================
+
+    The convex row is Sinha and Vaze's (2024) for V = 1. For any V their inequality reads
+    b V Regret_T + Φ(Q_T) ≤ √T (V + Φ'(Q_T)) with Φ' = λ(Φ + 1) and λ√T ≤ ½; it gives the regret, and, as
+    b V Regret_T ≥ −V T/2, exp(λ Q_T) ≤ 2(1 + V√T + V T/2).
+
+    Parameters
+    ----------
+    T, diameter
+        As for `bounds`.
+    horizon, lipschitz, strong_convexity, weight
+        As for [`cocopt.AdaGrad`][]; both the losses and the constraints have the Lipschitz constant G.
+
+    Examples
+    --------
+    >>> from cocopt import theory
+    >>> theory.bounds_adagrad(100, horizon=100, diameter=1.0, lipschitz=1.0)
+    Bounds(regret=np.float64(22.0), ccv1=np.float64(239.86), ccv2=np.float64(239.86))
+    """
+    D, G, _ = _constants(diameter, lipschitz, lipschitz)
+    N, V = positive_int("horizon", horizon), scalar("weight", weight, positive=True)
+    rounds = _rounds(T)
+    if rounds.max() > N:
+        raise InvalidInput(f"T: expected at most the horizon {N}, got {rounds.max()}")
+    if strong_convexity is None:
+        regret = 2 * G * D * (np.sqrt(rounds) + 1 / V)
+        ccv1 = 4 * G * D * np.sqrt(N) * np.log(2 * (1 + 2 * V * rounds))
+    else:
+        m = scalar("strong_convexity", strong_convexity, positive=True)
+        regret = G**2 / m * (1 + np.log(rounds))
+        share = (1 + np.log(N)) / m
+        ccv1 = 4 * G * np.sqrt(G * D * share * rounds) + 4 * G**2 * share
+    return Bounds(regret, ccv1, G * D * ccv1)
+
+
+def _constants(diameter: float, lipschitz_f: float, lipschitz_g: float) -> tuple[float, float, float]:
+    """(D, L_f, L_g), checked."""
+    return (
+        scalar("diameter", diameter, nonnegative=True),
+        scalar("lipschitz_f", lipschitz_f, nonnegative=True),
+        scalar("lipschitz_g", lipschitz_g, nonnegative=True),
+    )
+
+
+def _rounds(T: ArrayLike) -> NDArray[np.integer[Any]]:
+    rounds = np.asarray(T)
+    if rounds.dtype.kind not in "iu" or rounds.size == 0 or rounds.min() < 1:
+        raise InvalidInput(f"T: expected positive integers, got {T!r}")
+    return rounds
+
+
+def _sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Array, Array, Array]:
+    """(Σ_{t≤T} η_t, Σ_{t≤T} η_t², η_T) for each T."""
+    total, squares, last = (np.empty(rounds.shape) for _ in range(3))
+    running, running_squares, previous = CompensatedSum(), CompensatedSum(), np.inf
     end = int(rounds.max())
     for start in range(1, end + 1, _CHUNK):
         t = np.arange(start, min(start + _CHUNK, end + 1))
@@ -124,15 +302,18 @@ def _sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Array, 
             steps = schedule.scale * t.astype(np.float64) ** -schedule.beta
         elif isinstance(schedule, Constant):
             steps = np.full(t.shape, schedule.c)
+        elif isinstance(schedule, StronglyConvex):
+            steps = 1.0 / (schedule.m * t.astype(np.float64))
         else:
             steps = np.empty(t.shape)
             for i, now in enumerate(t.tolist()):  # without gradients: a schedule that needs them is refused
                 steps[i] = previous = float(checked_step(schedule, now, np.nan, previous))
         here = (rounds >= start) & (rounds <= t[-1])
         total[here] = np.cumsum(steps)[rounds[here] - start] + running.value
+        squares[here] = np.cumsum(steps**2)[rounds[here] - start] + running_squares.value
         last[here] = steps[rounds[here] - start]
-        running = running.plus(steps.sum())
-    return total[()], last[()]
+        running, running_squares = running.plus(steps.sum()), running_squares.plus((steps**2).sum())
+    return total[()], squares[()], last[()]
 
 
 _INFEASIBLE, _WEAK, _MOVED, _FAST, _GREW = 1, 2, 4, 8, 16

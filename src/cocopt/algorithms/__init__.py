@@ -1,6 +1,9 @@
 """The algorithms, one file each."""
 
+from cocopt.algorithms.adagrad import AdaGrad
 from cocopt.algorithms.base import Learner, Round
 from cocopt.algorithms.clasp import CLASP
+from cocopt.algorithms.clasp_f import CLASPF
+from cocopt.algorithms.recoo import RECOO
 
-__all__ = ["CLASP", "Learner", "Round"]
+__all__ = ["CLASP", "CLASPF", "RECOO", "AdaGrad", "Learner", "Round"]

@@ -142,9 +142,7 @@ class Learner(ABC):
         x = np.asarray(update.x)
         x.flags.writeable = False
         infeasible = None if update.feasible is np.True_ else ~update.feasible
-        ledger = before.ledger.after(
-            None if seen.loss is None else seen.value, seen.rows, update.past, infeasible
-        )
+        ledger = before.ledger.after(None if seen.loss is None else seen.value, seen.rows, update.past, infeasible)
         t = before.t + 1
         violation = np.float64(0.0) if seen.rows is None else np.maximum(seen.rows.max(axis=-1), 0.0)
         self._state = _State(t, x, ledger, update.memory)
@@ -154,7 +152,7 @@ class Learner(ABC):
         """The values at the action played, checked."""
         moved = None
         if played is not None:
-            action = require_finite("played", as_points("played", played, self.K.dim))
+            action = np.array(require_finite("played", as_points("played", played, self.K.dim)))  # it may be x_{t+1}
             if action.shape != x.shape:
                 raise InvalidInput(f"played: expected shape {x.shape} as that of ask(), got {action.shape}")
             moved, x = (action != x).any(axis=-1), action
@@ -173,7 +171,9 @@ class Learner(ABC):
             if not finite(rows):
                 rows = constraint.rows(x)  # names the culprit, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
-                raise InvalidInput(f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}")
+                raise InvalidInput(
+                    f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
+                )
         return Revealed(x, loss, value, gradient, constraint, rows, moved)
 
     def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
@@ -206,8 +206,8 @@ class Learner(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Stores the learner, so that ``cocopt.load(path)`` continues bit for bit.
 
-        One ``.npz`` of plain arrays and JSON, replaced in one stroke. What cannot be stored (a callable, a set whose class is
-        not registered) must be passed to `cocopt.load` again.
+        One ``.npz`` of plain arrays and JSON, replaced in one stroke. What cannot be stored (a callable, a set whose
+        class is not registered) must be passed to `cocopt.load` again.
         """
         now = self._state
         plain, memory = self._store(now.memory)
@@ -228,13 +228,16 @@ class Learner(ABC):
     def _from_state(cls, header: Mapping[str, Any], arrays: Arrays, supplied: Mapping[str, Any]) -> Self:
         try:
             own = _part(arrays, "parameter")
+            specs = header["parameters"]
             arguments = {
                 name: spec["value"] if "value" in spec else state.decode(spec, own, supplied, name)
-                for name, spec in header["parameters"].items()
+                for name, spec in specs.items()
             }
-            unknown = sorted(set(supplied) - set(arguments))
+            again = [name for name, spec in specs.items() if "value" not in spec]  # plain values stay as they were
+            unknown = sorted(set(supplied) - set(again))
             if unknown:
-                raise InvalidInput(f"{unknown[0]}: expected one of {', '.join(arguments)}, got an unknown name")
+                got = "one that the file settles" if unknown[0] in specs else "an unknown name"
+                raise InvalidInput(f"{unknown[0]}: expected one of {', '.join(again)}, got {got}")
             learner = cls(start=arrays["x"], **arguments)
             memory = learner._restore(header["memory"], _part(arrays, "memory"))
             ledger = Ledger.from_arrays(_part(arrays, "ledger"))

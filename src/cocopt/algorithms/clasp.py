@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt import state
-from cocopt._arrays import Array, ArrayLike, _describe, positive_int
+from cocopt._arrays import Array, ArrayLike, _describe, frozen, positive_int
 from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InvalidInput
@@ -63,8 +63,8 @@ class CLASP(Learner):
     steps : Schedule or callable of t
         η_t, positive and non-increasing, for example ``steps.Power(0.5)`` or ``steps.StronglyConvex(m)``.
     rows : "all" or "worst"
-        With several rows in a round: project onto all of them, or, as in the paper's section on multiple constraints, onto
-        the largest one at x_t alone (the first on ties, violated or not). All rows violate less.
+        With several rows in a round: project onto all of them, or, as in the paper's section on multiple constraints,
+        onto the largest one at x_t alone (the first on ties, violated or not). All rows violate less.
     window : int or None
         Project onto the constraints of the last ``window`` rounds; None keeps every constraint (the paper's
         persistent ones). Black boxes in a window cannot be saved.
@@ -137,8 +137,13 @@ class CLASP(Learner):
             taken += 1
             gradient_sq = np.vecdot(seen.gradient, seen.gradient)
             gradients = gradients.plus(gradient_sq)
-            step = last = checked_step(self.steps, taken, gradients.value, last)
-            target = seen.x - np.multiply(step, seen.gradient.T).T if np.ndim(step) else seen.x - step * seen.gradient
+            step = checked_step(self.steps, taken, gradients.value, last)
+            if isinstance(step, np.ndarray):  # a copy, since a callable may use its array again
+                step = frozen(step)
+                target = seen.x - step[..., None] * seen.gradient
+            else:
+                target = seen.x - step * seen.gradient
+            last = step
             modulus = seen.loss.strong_convexity if self.steps.modulus > 0 else None
         row = None
         if self.rows == "worst" and seen.rows is not None and seen.rows.shape[-1] > 1:

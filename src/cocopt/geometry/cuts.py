@@ -1,7 +1,7 @@
 """The rung of black boxes: cutting planes from values and subgradients (Kelley 1960), over exact inner problems.
 
-Every row with g_i(x) > tol adds the cut g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance
-to the target grows with each round of cuts, so those that do not bind may be forgotten.
+Every row with g_i(x) > tol adds the cut g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the
+distance to the target grows with each round of cuts, so those that do not bind may be forgotten.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt._arrays import Array
 from cocopt.cones import Cones
@@ -29,23 +30,25 @@ class Cuts(Constraint):
 
     __slots__ = ("A", "b", "dim", "of", "owner", "row_count")
 
+    dim: int
+
     def __init__(self, of: Constraint, dim: int) -> None:
         self.of, self.dim, self.row_count = of, dim, of.row_count
         self.A, self.b, self.owner = np.zeros((0, dim)), np.zeros(0), np.zeros(0, dtype=np.int64)
 
-    def add(self, x: Array, rows: Array, wanted: Array) -> None:
+    def add(self, x: Array, rows: Array, wanted: NDArray[np.bool_]) -> None:
         """The cuts of the wanted rows at x, where they have the values ``rows``."""
         slopes = self.of.jacobian(x)[wanted]
         self.A = np.concatenate([self.A, slopes])
         self.b = np.concatenate([self.b, slopes @ x - rows[wanted]])
         self.owner = np.concatenate([self.owner, np.flatnonzero(wanted)])
 
-    def forget(self, keep: Array) -> None:
+    def forget(self, keep: NDArray[np.bool_]) -> None:
         """Drops the other cuts."""
         self.A, self.b, self.owner = self.A[keep], self.b[keep], self.owner[keep]
 
     def _rows(self, x: Array) -> Array:
-        rows = np.full(self.row_count, -np.inf)
+        rows: Array = np.full(self.row_count, -np.inf)
         np.maximum.at(rows, self.owner, self.A @ x - self.b)
         return rows
 
@@ -64,8 +67,8 @@ def solve_cuts(
 ) -> tuple[Solution, int]:
     """The problem from values and subgradients, and the number of cuts used; violation (or model error) at most tol.
 
-    ``project`` is the door to the exact rungs, None meaning that the cuts have no point of K in common: a proof that the
-    constraint has none either.
+    ``project`` is the door to the exact rungs, None meaning that the cuts have no point of K in common: a proof that
+    the constraint has none either.
     """
     K, constraint, point, _, _ = problem
     model = Cuts(constraint, K.dim)
@@ -78,7 +81,7 @@ def solve_cuts(
             return Solution(x, nothing, CONVERGED), used
         if used >= limit:
             raise CutLimit(
-                f"cuts: the bound of {limit} cutting planes was reached with a violation of {wrong:.3g} (tol = {tol:g}); "
+                f"cuts: the bound of {limit} cutting planes was reached at a violation of {wrong:.3g} (tol = {tol:g}); "
                 "raise `cuts`, or describe the constraint by its structure instead of as a black box",
                 cuts=used,
                 violation=wrong,

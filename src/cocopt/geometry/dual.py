@@ -1,7 +1,7 @@
 """The rung of sets that are known by their projection alone: the dual of affine rows, one multiplier a row.
 
-x(ν) = P_K(point − Aᵀν) and r(ν) = A x(ν) − b is the gradient of the concave dual. Newton steps with a Jacobian of r by differences
-(a projection a row), an active set of rows, and a line search on the dual.
+x(ν) = P_K(point − Aᵀν) and r(ν) = A x(ν) − b is the gradient of the concave dual. Newton steps with a Jacobian of r
+by differences (a projection a row), an active set of rows, and a line search on the dual.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ STEPS = 12
 def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array) -> tuple[Array, Array]:
     """(x, z) after Newton's method on the optimality conditions of min ½ xᵀ diag(P) x + qᵀx, b − A x in cones.
 
-    x and z come back as they were if a cone is of a kind that is not treated, or the result has a multiplier of the wrong
-    sign; whether it is optimal is for the caller to check.
+    x and z come back as they were if a cone is of a kind that is not treated, or the result has a multiplier of the
+    wrong sign; whether it is optimal is for the caller to check.
     """
     active = _active(cones, x, z)
     if active is None:
@@ -111,6 +111,5 @@ def _solve(system: Array, right: Array) -> Array:
     """A solution, of least length if active rows depend on each other (then the system is singular)."""
     if len(system) > 400:
         with contextlib.suppress(np.linalg.LinAlgError):  # singular: below, with patience
-            return np.linalg.solve(system, right)
-    solution: Array = np.linalg.lstsq(system, right, rcond=1e-13)[0]
-    return solution
+            return np.asarray(np.linalg.solve(system, right), dtype=np.float64)
+    return np.asarray(np.linalg.lstsq(system, right, rcond=1e-13)[0], dtype=np.float64)

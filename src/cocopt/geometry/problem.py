@@ -84,4 +84,5 @@ class Membership(Constraint):
 
     def _jacobian(self, x: Array) -> Array:
         away = x - self.K._project(x)
-        return (away / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300))[..., None, :]
+        unit: Array = away / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300)
+        return unit[..., None, :]

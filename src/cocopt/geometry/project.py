@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
+from cocopt._terms import finite
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
 from cocopt.geometry.conic import least_conic, solve_conic
@@ -29,12 +30,17 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
+from cocopt.sets.simplex import Simplex
 from cocopt.solvers.solution import Solution
 
 __all__ = ["Projection", "explain", "project", "solve_projection"]
 
 EMPTY = 1e-9  # a least violation above this share of its terms means that K ∩ {g ≤ 0} is empty
-KERNEL_ROWS = 64  # with more rows DAQP is faster than the kernel (measured: `make bench`)
+# With more rows DAQP is faster than the kernel (measured: `make bench`); with bounds on both sides few rows ever bind.
+KERNEL_ROWS_BOX, KERNEL_ROWS = 128, 128
+
+
+DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
 
 
 class Projection(NamedTuple):
@@ -60,8 +66,8 @@ def project(
     """P_{K ∩ {g ≤ 0}}(point) = argmin of ‖x − point‖ over x in K with g(x) ≤ 0.
 
     Exact means checked: whatever the rung (see `explain`), a point is returned only after its optimality conditions
-    were seen to hold. The violation is at most 1e-9 of the size of the terms involved, the position is right to 1e-7 of it where
-    the active rows are well conditioned. A target that is feasible already is returned bit for bit.
+    were seen to hold. The violation is at most 1e-9 of the size of the terms involved, the position is right to 1e-7
+    of it where the active rows are well conditioned. A target that is feasible already is returned bit for bit.
 
     Parameters
     ----------
@@ -158,11 +164,11 @@ def descend(
         trials(constraint, point)  # says so if the leading axes are at fault
         raise
     if found is not None:
-        x, nu, status = found
+        x, nu, status, rung = found
         if status.ndim == 0 and status == CONVERGED:
-            return Projection(x, "kernel", np.True_, np.float64(0.0), nu)
+            return Projection(x, rung, np.True_, np.float64(0.0), nu)
         if not status.any():
-            return Projection(x, "kernel", np.ones(status.shape, dtype=bool), np.zeros(status.shape), nu)
+            return Projection(x, rung, np.ones(status.shape, dtype=bool), np.zeros(status.shape), nu)
         if (status == NONFINITE).any():
             require_finite("point", point)
             constraint._blame(point)
@@ -209,7 +215,7 @@ def _one_by_one(
 
 
 def _one(problem: Problem, cuts: int, tol: float) -> Projection:
-    """One trial, down the ladder; on its end, or where a rung suspects it, the question whether there is a point at all."""
+    """One trial, down the ladder; at its end, or where a rung suspects it: is there a point at all?"""
     tried: list[str] = []
     suspected = False
     for rung, solution, used in _rungs(problem, cuts, tol):
@@ -232,11 +238,13 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
     """What each rung that applies has to say, in the order of the ladder."""
     K, constraint, point, _, _ = problem
     polyhedral, affine = K.polyhedral(), constraint.affine()
-    if problem.projects and polyhedral is not None and affine is not None:
+    if problem.projects and polyhedral is not None and affine is not None and K.dim <= DENSE:
         from cocopt.solvers import daqp
 
-        yield "daqp", daqp.project(*_joined(polyhedral, *affine), point), 0
-    conic = solve_conic(problem)
+        lower, upper, A, b, equalities = _joined(polyhedral, *affine)
+        x, nu, status = daqp.project(lower, upper, A[None], b[None], equalities, point[None])
+        yield "daqp", Solution(x[0], nu[0, len(polyhedral.b) :], int(status[0])), 0
+    conic = solve_conic(problem) if K.dim <= DENSE else None
     if conic is not None:
         yield "clarabel", conic, 0
     solution = solve_dual(problem)
@@ -304,8 +312,8 @@ def _least(
 
 def _kernel(
     K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None
-) -> tuple[Array, Array, Array] | None:
-    """(points, multipliers, statuses) of the compiled kernel for K and the constraint; None if there is none."""
+) -> tuple[Array, Array, Array, str] | None:
+    """(points, multipliers, statuses, rung) of all trials at once, by a kernel or by DAQP; None if neither fits."""
     affine = constraint.affine()
     if affine is None:
         return None
@@ -316,22 +324,32 @@ def _kernel(
         from cocopt.kernels.halfspace import box_halfspace
 
         x, nu, status = box_halfspace(_core(point), K.lower, K.upper, _core(A[..., 0, :]), b[..., 0], _first(caps))
-        return x, nu[..., None], status
+        return x, nu[..., None], status, "kernel"
     if type(K) is Ball:
         if M == 1:
             from cocopt.kernels.halfspace import ball_halfspace
 
-            x, nu, status = ball_halfspace(_core(point), K.center, K.radius, _core(A[..., 0, :]), b[..., 0], _first(caps))
-            return x, nu[..., None], status
-        if M <= KERNEL_ROWS:
+            x, nu, status = ball_halfspace(
+                _core(point), K.center, K.radius, _core(A[..., 0, :]), b[..., 0], _first(caps)
+            )
+            return x, nu[..., None], status, "kernel"
+        if M <= KERNEL_ROWS_BOX:
             from cocopt.kernels.rows import ball_rows, workspace
 
             caps = np.broadcast_to(caps, (*np.shape(caps)[:-1], M))
-            return ball_rows(_core(point), K.center, K.radius, _core(A), _core(b), _core(caps), workspace(M, K.dim))  # type: ignore[no-any-return]
+            work = workspace(M, K.dim)
+            return *ball_rows(_core(point), K.center, K.radius, _core(A), _core(b), _core(caps), work), "kernel"
         return None
+    if M == 1 and type(K) is Simplex:
+        from cocopt.kernels.simplex import simplex_halfspace
+
+        x, nu, status = simplex_halfspace(_core(point), K.total, _core(A[..., 0, :]), b[..., 0], _first(caps))
+        return x, nu[..., None], status, "kernel"
     polyhedral = K.polyhedral()
-    if polyhedral is None or M + polyhedral.b.size > KERNEL_ROWS:
+    if polyhedral is None:
         return None
+    if M + polyhedral.b.size > _kernel_rows(K):
+        return _by_daqp(polyhedral, A, b, point) if cap is None and K.dim <= DENSE else None
     from cocopt.kernels.rows import box_rows, workspace
 
     caps = np.broadcast_to(caps, (*np.shape(caps)[:-1], M))
@@ -342,7 +360,29 @@ def _kernel(
     x, nu, status = box_rows(
         _core(point), lower, upper, _core(A), _core(b), _core(caps), equalities, workspace(M + own, K.dim)
     )
-    return x, nu[..., own:], status
+    return x, nu[..., own:], status, "kernel"
+
+
+def _kernel_rows(K: ConvexSet) -> int:
+    """Up to how many rows, K's own included, the kernel is the fastest."""
+    return KERNEL_ROWS_BOX if type(K) is Box else max(KERNEL_ROWS, K.dim // 2)
+
+
+def _by_daqp(polyhedral: Polyhedral, A: Array, b: Array, point: Array) -> tuple[Array, Array, Array, str] | None:
+    """All trials by DAQP, in the form of a kernel; None if the data are not finite."""
+    from cocopt.solvers import daqp
+
+    own = polyhedral.b.size
+    lower, upper, A, b, equalities = _joined(polyhedral, A, b)
+    M, n = A.shape[-2:]
+    shape = np.broadcast_shapes(A.shape[:-2], point.shape[:-1])
+    rows = np.broadcast_to(A, (*shape, M, n)).reshape(-1, M, n)
+    right = np.broadcast_to(b, (*shape, M)).reshape(-1, M)
+    targets = np.broadcast_to(point, (*shape, n)).reshape(-1, n)
+    if not (finite(rows) and finite(targets) and not (np.isnan(right) | (right == -np.inf)).any()):
+        return None
+    x, nu, status = daqp.project(lower, upper, rows, right, equalities, targets)
+    return x.reshape(*shape, n), nu[:, own:].reshape(*shape, M - own), status.reshape(shape), "daqp"
 
 
 def _core(array: Array) -> Array:
@@ -363,7 +403,7 @@ def _joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, A
     return lower, upper, A, b, equalities
 
 
-def _without_rows(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[Array, Array]:
+def _without_rows(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[Array, Any]:
     """P_K(point), and where that violates the constraint."""
     require_finite("point", point)
     shape = trials(constraint, point)
@@ -411,7 +451,7 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
         polyhedral = K.polyhedral()
         rows = M + (0 if polyhedral is None else polyhedral.b.size)
         name = "a box" if type(K) is Box else "a ball" if type(K) is Ball else "a polyhedron"
-        if (polyhedral is not None or type(K) is Ball) and rows <= KERNEL_ROWS:
+        if rows <= (KERNEL_ROWS_BOX if type(K) is Ball else 0 if polyhedral is None else _kernel_rows(K)):
             return f"kernel: compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
         if polyhedral is not None:
             return f"daqp: an active-set method, {rows} rows"
@@ -420,4 +460,3 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
     if single.cones() is not None and K.cones() is not None:
         return "clarabel: K and the constraint as stacked cones, an interior-point method"
     return "cuts: cutting planes from values and subgradients"
-

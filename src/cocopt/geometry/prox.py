@@ -30,8 +30,9 @@ def hinge_prox(
 ) -> Array:
     """argmin over x in K of ⟨linear, x⟩ + penalty(x) + rho‖x − point‖².
 
-    The penalty is Σ_i weight_i g_i^+(x) with ``cap="each"``: row i has a multiplier 0 ≤ ν_i ≤ weight_i; or weight·max_i g_i^+(x) with
-    ``cap="sum"``: Σ_i ν_i ≤ weight. An infinite weight makes it the projection of point − linear/(2 rho) onto K ∩ {g ≤ 0}.
+    The penalty is Σ_i weight_i g_i^+(x) with ``cap="each"``: row i has a multiplier 0 ≤ ν_i ≤ weight_i; or
+    weight·max_i g_i^+(x) with ``cap="sum"``: Σ_i ν_i ≤ weight. An infinite weight makes it the projection of point −
+    linear/(2 rho) onto K ∩ {g ≤ 0}.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ def hinge_prox(
         Positive.
     cap : "each" or "sum"
     cuts, tol : int, float
-        For black boxes: the largest number of cutting planes a trial, and the error of the penalty's model that is accepted.
+        For black boxes: the largest number of cutting planes a trial, and the error of the penalty's model that is
+        accepted.
 
     Examples
     --------
@@ -94,13 +96,13 @@ def solve_hinge_prox(
 
 
 def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Array) -> Projection:
-    """The sum cap over a kernel: the projection onto {g ≤ t} for the t ≥ 0 at which the multipliers add up to the price.
+    """The sum cap over a kernel: the projection onto {g ≤ t} for the t ≥ 0 whose multipliers add up to the price.
 
     Their sum never grows with t and is piecewise linear in it, so that interpolation inside a bracket ends soon.
     """
     found = _kernel(K, constraint, target, None)
     assert found is not None
-    x, nu, status = found
+    x, nu, status, _ = found
     if (status == NONFINITE).any():
         require_finite("point", target)
         constraint._blame(target)
@@ -113,7 +115,9 @@ def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Arra
     A = np.broadcast_to(affine[0], (*status.shape, *affine[0].shape[-2:]))[over]
     b = np.broadcast_to(affine[1], (*status.shape, affine[1].shape[-1]))[over]
     y = np.broadcast_to(target, x.shape)[over]
-    settled, x_over, nu_over = _search(K, A, b, y, price[over], np.where(status == CONVERGED, nu.sum(axis=-1), np.inf)[over])
+    settled, x_over, nu_over = _search(
+        K, A, b, y, price[over], np.where(status == CONVERGED, nu.sum(axis=-1), np.inf)[over]
+    )
     x, nu = np.array(x), np.array(nu)
     x[over], nu[over] = x_over, nu_over
     for k in np.flatnonzero(~settled):  # what the kernel could not do goes down the ladder
@@ -140,7 +144,7 @@ def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array, at_zero: A
         t = np.where(np.isfinite(flo) & (t > lo) & (t < hi), t, 0.5 * (lo + hi))
         found = _kernel(K, Affine(A[go], b[go] + t[:, None]), y[go], None)
         assert found is not None
-        x[go], nu[go], status = found
+        x[go], nu[go], status, _ = found
         total = np.where(status == INFEASIBLE, np.inf, nu[go].sum(axis=-1))
         f = total - price[go]
         up = f > 0

@@ -52,7 +52,7 @@ def _forget_stale_cache(folder: Path) -> None:
 
 
 def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., None]], Any]:
-    """The ufunc of ``numba.guvectorize`` with a cache on disk; where none can be written, without it, after one warning."""
+    """``numba.guvectorize`` with a cache on disk; where none can be written, without it, after one warning."""
 
     def decorate(function: Callable[..., None]) -> Any:
         options = {"nopython": True, "fastmath": _FAST}

@@ -1,7 +1,7 @@
 """Hinge prox over a box or a ball with a single row; with cap = inf, the projection onto K ∩ {⟨a, x⟩ ≤ b}.
 
-Solves argmin over x in K of ½‖x − y‖² + cap·(⟨a, x⟩ − b)^+ and returns x, the multiplier ν in [0, cap] and a status. When no
-point of K satisfies the row (and cap = inf), x is the point of K of least violation nearest to y.
+Solves argmin over x in K of ½‖x − y‖² + cap·(⟨a, x⟩ − b)^+ and returns x, the multiplier ν in [0, cap] and a status.
+When no point of K satisfies the row (and cap = inf), x is the point of K of least violation nearest to y.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize
+from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.line import clip, descend, limit, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
@@ -20,8 +20,17 @@ FAR = 100.0  # a target this much longer than its projection costs digits
 EMPTY = 1e-9  # a least violation above this share of its terms means that there is no feasible point
 
 
+@njit
+def rounding(n):
+    """What rounding may do to a sum of n terms, as a share of their size."""
+    return ROUNDING * (1.0 + 1e-3 * n)
+
+
 @guvectorize(
-    ["float64[::1], float64[::1], float64[::1], float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
+    [
+        "float64[::1], float64[::1], float64[::1], float64[::1], float64, float64, "
+        "float64[::1], float64[::1], int64[::1]"
+    ],
     "(n),(n),(n),(n),(),()->(n),(),()",
 )
 def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
@@ -44,32 +53,31 @@ def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
     if not (a_sq + y_sq < np.inf and abs(h) < np.inf):
         status[0] = NONFINITE
         return
-    norm = np.sqrt(a_sq)
-    tol = ROUNDING * (norm * np.sqrt(x_sq) + abs(b))
-    if h <= tol:
+    eps = rounding(n)
+    if h <= eps * abs(b) or h * h <= eps * eps * a_sq * x_sq:
         return
-    least = limit(lower, upper, a, b) if cap == np.inf else -np.inf
-    if least > -tol:
-        for j in range(n):  # every point that minimises ⟨a, x⟩ over the box, nearest to y
-            x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else x[j]
-        nu[0] = np.inf
-        size = 0.0
-        for j in range(n):
-            size += x[j] * x[j]
-        status[0] = INFEASIBLE if least > EMPTY * (norm * np.sqrt(size) + abs(b)) else CONVERGED
-        return
-    tol += ROUNDING * norm * np.sqrt(y_sq)
+    tol = eps * (np.sqrt(a_sq * (x_sq + y_sq)) + abs(b))
     nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
     x_sq = 0.0
     for j in range(n):
         p = clip(y[j] - nu[0] * a[j], lower[j], upper[j])
         x[j] = p
         x_sq += p * p
-    if not abs(h) <= 16.0 * tol and not (nu[0] == cap and h > 0.0):
+    if nu[0] == cap:
+        return
+    if not abs(h) <= 16.0 * tol:
         status[0] = UNCONVERGED
-    elif y_sq > FAR * FAR * x_sq and nu[0] < cap:
+        least = limit(lower, upper, a, b)
+        if least > -tol:
+            x_sq = 0.0
+            for j in range(n):  # of the points that minimise ⟨a, x⟩ over the box the one nearest to y
+                x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else clip(y[j], lower[j], upper[j])
+                x_sq += x[j] * x[j]
+            nu[0] = np.inf
+            status[0] = INFEASIBLE if least > EMPTY * (np.sqrt(a_sq * x_sq) + abs(b)) else CONVERGED
+    elif y_sq > FAR * FAR * x_sq:
         # y − ν a has lost digits that x can have: project the result, which is near, once more
-        tol = ROUNDING * (norm * np.sqrt(x_sq) + abs(b))
+        tol = eps * (np.sqrt(a_sq * x_sq) + abs(b))
         h, slope = descend(x, lower, upper, a, b, 0.0)
         if h > tol:
             step, h = root(x, lower, upper, a, b, np.inf, tol, h, slope)
@@ -102,7 +110,7 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
     norm, z_norm = np.sqrt(a_sq), np.sqrt(z_sq)
     shrink = 1.0 if z_norm <= radius * (1.0 + ROUNDING) else radius / max(z_norm, 1e-300)
     offset = b - ac  # the row reads ⟨a, x − center⟩ ≤ offset
-    tol = ROUNDING * (norm * (np.sqrt(c_sq) + min(z_norm, radius)) + abs(b))
+    tol = rounding(n) * (norm * (np.sqrt(c_sq) + min(z_norm, radius)) + abs(b))
     if b == np.inf or shrink * az - offset <= tol:
         if shrink == 1.0:
             for j in range(n):
@@ -147,7 +155,8 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
         for j in range(n):
             x[j] += center[j]
         return
-    # On both: the sphere meets the plane in a sphere around foot·a of radius rim; go there along d, the part of z in the plane.
+    # On both: the sphere meets the plane in a sphere around foot·a of radius rim; go there along d, the part of z in
+    # the plane.
     foot = offset / max(a_sq, 1e-300)
     height = offset / max(norm, 1e-300)
     rim = np.sqrt(max(0.0, (radius - height) * (radius + height)))

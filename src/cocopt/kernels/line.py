@@ -91,8 +91,6 @@ def root(y, lower, upper, a, b, cap, tol, h, slope):
         h, slope = descend(y, lower, upper, a, b, nu)
         if abs(h) <= tol:
             return nu, h
-        if h > 0.0:
-            lo = nu
-        else:
-            hi = nu
+        above = h > 0.0  # (selections, not branches: which end moves cannot be predicted)
+        lo, hi = nu if above else lo, hi if above else nu
     return nu, h

@@ -1,11 +1,12 @@
 """Hinge prox with several rows over a box; with infinite caps, the projection onto the box ∩ {A x ≤ b}.
 
-The dual of argmin over x in K of ½‖x − y‖² + Σ_i cap_i (⟨a_i, x⟩ − b_i)^+ has one multiplier a row, 0 ≤ ν_i ≤ cap_i (free for
-equalities). For a box x(ν) = clip(y − Aᵀν) and the dual is concave, piecewise quadratic, with gradient r(ν) = A x(ν) − b. It is
-maximised by an active-set method in the manner of non-negative least squares (Lawson & Hanson 1974): let the most
-violated row in, take Newton steps with an exact line search on the rows that are in, drop a row whose multiplier
-reaches a bound. x(ν) satisfies the bounds exactly and stationarity by construction, so small residuals r *are* optimality.
-A direction along which the dual grows without end proves that the rows have no common point in the box.
+The dual of argmin over x in K of ½‖x − y‖² + Σ_i cap_i (⟨a_i, x⟩ − b_i)^+ has one multiplier a row, 0 ≤ ν_i ≤ cap_i
+(free for equalities). For a box x(ν) = clip(y − Aᵀν) and the dual is concave, piecewise quadratic, with gradient r(ν)
+= A x(ν) − b. It is maximised by an active-set method in the manner of non-negative least squares (Lawson & Hanson
+1974): let the most violated row in, take Newton steps with an exact line search on the rows that are in, drop a row
+whose multiplier reaches a bound. x(ν) satisfies the bounds exactly and stationarity by construction, so small
+residuals r *are* optimality. A direction along which the dual grows without end proves that the rows have no common
+point in the box.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -15,7 +16,7 @@ import numpy as np
 
 from cocopt._arrays import Array
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.halfspace import EMPTY, FAR, ROUNDING
+from cocopt.kernels.halfspace import EMPTY, FAR, ROUNDING, rounding
 from cocopt.kernels.line import clip, limit, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
@@ -56,8 +57,8 @@ def normalise(A, b, cap, rows, right, caps, norms):
 
 
 @njit
-def residuals(y, lower, upper, rows, right, nu, x, z, free, r):
-    """z = y − Aᵀν, x = clip(z), free = 1 where x = z, and r = A x − b; returns ‖x‖."""
+def respond(y, lower, upper, rows, nu, x, z, free):
+    """z = y − Aᵀν, x = clip(z) and free = 1 where x = z; returns ‖x‖ and whether free changed."""
     M, n = rows.shape
     for j in range(n):
         z[j] = y[j]
@@ -65,79 +66,91 @@ def residuals(y, lower, upper, rows, right, nu, x, z, free, r):
         if nu[i] != 0.0:
             for j in range(n):
                 z[j] -= nu[i] * rows[i, j]
-    size = 0.0
+    size, changed = 0.0, 0.0
     for j in range(n):
         p = clip(z[j], lower[j], upper[j])
         x[j] = p
-        free[j] = 1.0 if p == z[j] else 0.0
+        f = 1.0 if p == z[j] else 0.0
+        changed += abs(f - free[j])
+        free[j] = f
         size += p * p
-    for i in range(M):
-        r[i] = dot(rows[i], x) - right[i]
-    return np.sqrt(size)
+    return np.sqrt(size), changed != 0.0
 
 
 @njit
-def newton(rows, free, r, state, order, factor, d):
-    """The Newton direction d on the rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds.
+def newton(rows, free, r, order, k, known, factor, d, masked):
+    """The Newton direction d on the k rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds.
 
-    Cholesky with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence.
-    Returns the number of rows that are in; their indices stand in ``order``.
+    L D Lᵀ with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence.
+    ``factor`` holds L below the diagonal, 1/D on it and (L D)ᵀ above; its first ``known`` rows are taken as they are.
     """
-    M, n = rows.shape
-    k = 0
-    for i in range(M):
-        if state[i] == IN:
-            order[k] = i
-            k += 1
-    for p in range(k):
-        u = rows[int(order[p])]
-        for q in range(p + 1):
-            v = rows[int(order[q])]
-            total = 0.0
-            for j in range(n):
-                total += u[j] * v[j] * free[j]
+    n = rows.shape[1]
+    for p in range(known, k):
+        row = rows[int(order[p])]
+        for j in range(n):
+            masked[j] = row[j] * free[j]
+        pivot = dot(masked, row)
+        for q in range(p):
+            entry = dot(masked, rows[int(order[q])])
             for s in range(q):
-                total -= factor[p, s] * factor[q, s]
-            factor[p, q] = total / factor[q, q] if q < p else np.sqrt(max(total, PIVOT))
+                entry -= factor[s, p] * factor[q, s]
+            share = entry * factor[q, q]
+            factor[q, p], factor[p, q] = entry, share
+            pivot -= entry * share
+        factor[p, p] = 1.0 / max(pivot, PIVOT)
     for p in range(k):
         total = r[int(order[p])]
-        for s in range(p):
-            total -= factor[p, s] * d[s]
-        d[p] = total / factor[p, p]
+        for q in range(p):
+            total -= factor[p, q] * d[q]
+        d[p] = total
     for p in range(k - 1, -1, -1):
-        total = d[p]
+        total = d[p] * factor[p, p]
         for s in range(p + 1, k):
             total -= factor[s, p] * d[s]
-        d[p] = total / factor[p, p]
-    return k
+        d[p] = total
 
 
 @njit
 def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a, free, r, d, order, factor, y_norm):
     """The active-set method; ν and state are the start and the result. Returns a status."""
     M, n = rows.shape
-    size = residuals(y, lower, upper, rows, right, nu, x, z, free, r)
+    eps = rounding(n)
     entered = -1
+    for j in range(n):
+        free[j] = -1.0  # not known yet
+    k, known = 0, 0  # rows that are in, and how many of them the factor knows
+    for i in range(M):
+        if state[i] == IN:
+            order[k] = i
+            k += 1
     for _ in range(60 + 8 * M):
+        size, changed = respond(y, lower, upper, rows, nu, x, z, free)
+        known = 0 if changed else known
         noise = y_norm + size
         for i in range(M):
             noise += abs(nu[i])
-        noise *= ROUNDING
+        noise *= eps
         settled = True
-        for i in range(M):
-            if state[i] == IN and not abs(r[i]) <= noise + ROUNDING * abs(right[i]):
+        for p in range(k):
+            i = int(order[p])
+            r[i] = dot(rows[i], x) - right[i]
+            if not abs(r[i]) <= noise + eps * abs(right[i]):
                 settled = False
-        if settled:
+        if settled:  # only now the other rows matter
             entered, worst = -1, 0.0
             for i in range(M):
-                excess = r[i] if state[i] == OUT else -r[i] if state[i] == FULL else 0.0
-                excess -= noise + ROUNDING * abs(right[i])
-                if excess > worst:
-                    entered, worst = i, excess
+                if state[i] != IN:
+                    r[i] = dot(rows[i], x) - right[i]
+                    excess = (r[i] if state[i] == OUT else -r[i]) - noise - eps * abs(right[i])
+                    if excess > worst:
+                        entered, worst = i, excess
             if entered < 0:
                 return CONVERGED if noise <= 0.25 * EMPTY * (y_norm + size) else UNCONVERGED
             state[entered] = IN
-        k = newton(rows, free, r, state, order, factor, d)
+            order[k] = entered
+            k += 1
+        newton(rows, free, r, order, k, known, factor, d, a)
+        known = k
         # the direction in x, and where it meets a bound of the multipliers
         for j in range(n):
             a[j] = 0.0
@@ -184,7 +197,9 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
             state[i] = OUT if d[blocking] < 0.0 else FULL
             if i == entered and alpha == 0.0:
                 return UNCONVERGED  # rounding turned an ascent into a step back
-        size = residuals(y, lower, upper, rows, right, nu, x, z, free, r)
+            k, known = k - 1, blocking
+            for p in range(blocking, k):
+                order[p] = order[p + 1]
     return UNCONVERGED
 
 
@@ -250,9 +265,9 @@ def box_rows(y, lower, upper, A, b, cap, equalities, work, x, nu, status):
 def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
     """K = {‖x − center‖ ≤ radius}; ``work`` from `workspace`.
 
-    With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem without the
-    ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on each set of active
-    rows, so that interpolation in s² inside a bracket ends after a few steps.
+    With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
+    without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
+    each set of active rows, so that interpolation in s² inside a bracket ends after a few steps.
     """
     M, n = A.shape
     rows = work[: M * n].reshape(M, n)

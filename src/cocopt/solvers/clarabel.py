@@ -29,7 +29,7 @@ ATTEMPTS = ((1e-13, 0.9, 1e-8), (1e-11, 0.95, 1e-11), (1e-10, 0.8, 1e-9))
 
 
 def minimise(P: Array, q: Array, cones: Cones, attempt: int = 0) -> Result:
-    """argmin of ½ xᵀ diag(P) x + qᵀx subject to b − A x in cones (E is not looked at), with the settings of an attempt."""
+    """argmin of ½ xᵀ diag(P) x + qᵀx subject to b − A x in cones (E is not looked at); see ATTEMPTS."""
     import clarabel
     from scipy import sparse
 
@@ -45,7 +45,12 @@ def minimise(P: Array, q: Array, cones: Cones, attempt: int = 0) -> Result:
     settings.iterative_refinement_max_iter = 30
     A = sparse.csc_matrix(cones.A)
     solver = clarabel.DefaultSolver(
-        sparse.diags_array(P, format="csc"), q, A, cones.b, [_cone(clarabel, kind, size) for kind, size in cones.cones], settings
+        sparse.diags_array(P, format="csc"),
+        q,
+        A,
+        cones.b,
+        [_cone(clarabel, kind, size) for kind, size in cones.cones],
+        settings,
     )
     found = solver.solve()
     return Result(np.array(found.x), np.array(found.z), "PrimalInfeasible" in str(found.status))

@@ -2,86 +2,84 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cocopt._arrays import Array
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
-from cocopt.solvers.solution import Solution
 
 __all__ = ["project"]
 
 TOLERANCE = 1e-10  # of the optimality conditions, in units of the distance that the projection bridges
+NONE = 1e30  # DAQP's infinity
 
 
-def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, point: Array) -> Solution:
+def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, point: Array) -> tuple[Array, Array, Any]:
     """argmin of ½‖x − point‖² subject to lower ≤ x ≤ upper and A x ≤ b, the first ``equalities`` rows with equality.
 
-    Rows are normalised and the problem is moved and scaled so that the target is 0 and the worst violation there is 1.
-    If the point that DAQP returns fails the check, it is computed anew from the active set.
+    For points (B, n), rows (B, M, n) and right-hand sides (B, M), one call of DAQP each; returns (points, multipliers
+    of the rows, statuses). Rows are normalised and each problem is moved and scaled so that the target is 0 and the
+    worst violation there is 1. A point that fails the check of its optimality conditions is computed anew from its
+    active set.
     """
     import daqp
 
-    M, n = A.shape
-    norms = np.linalg.norm(A, axis=1)
-    use = (norms > 0) & (b < np.inf)
-    multipliers = np.zeros(M)
-    if (b[norms == 0] < 0).any():
-        return Solution(point, multipliers, INFEASIBLE)
-    rows, right = A[use] / norms[use, None], b[use] / norms[use]
-    low, high, right = lower - point, upper - point, right - rows @ point
-    equal = int(use[:equalities].sum())
-    worst = max(low.max(), -high.min(), -right.min(initial=0.0), np.abs(right[:equal]).max(initial=0.0))
-    if worst <= 0.0:
-        return Solution(point, multipliers, CONVERGED)
-    low, high, right = low / worst, high / worst, right / worst
-    floor = np.full(right.size, -1e30)
-    floor[:equal] = right[:equal]
-    sense = np.zeros(n + right.size, dtype=np.int32)
-    sense[n : n + equal] = 5
-    bound_low = np.concatenate([np.maximum(low, -1e30), floor])
-    bound_high = np.concatenate([np.minimum(high, 1e30), right])
-    u, _, flag, info = daqp.solve(
-        np.eye(n), np.zeros(n), rows, bound_high, bound_low, sense, primal_tol=1e-12, dual_tol=1e-12
-    )
-    if flag == -1:
-        return Solution(point, multipliers, INFEASIBLE)
-    if flag < 0:
-        return Solution(point, multipliers, UNCONVERGED)
-    for candidate, price in ((u, info["lam"]), _from_active_set(low, high, rows, right, info["lam"])):
-        if _optimal(low, high, rows, right, equal, candidate, price):
-            x = np.minimum(np.maximum(point + worst * candidate, lower), upper)
-            multipliers[use] = np.abs(price[n:]) * worst / norms[use]
-            return Solution(x, multipliers, CONVERGED)
-    return Solution(point, multipliers, UNCONVERGED)
+    B, M, n = A.shape
+    norms = np.linalg.norm(A, axis=-1)
+    idle = (norms == 0) | (b == np.inf)
+    lengths = np.where(idle, 1.0, norms)
+    rows = np.where(idle, 0.0, 1.0)[..., None] * A / lengths[..., None]
+    right = np.where(idle, NONE, b / lengths - np.matvec(rows, point))
+    low, high = lower - point, upper - point
+    exact = right[:, :equalities]
+    worst = np.maximum(np.maximum(low.max(axis=-1), -high.min(axis=-1)), -right.min(axis=-1))
+    worst = np.maximum(worst, np.abs(np.where(exact == NONE, 0.0, exact)).max(axis=-1, initial=0.0))
+    inside = worst <= 0.0
+    unit = np.where(inside, 1.0, worst)[:, None]
+    top = np.minimum(np.concatenate([high, right], axis=-1) / unit, NONE)
+    bottom = np.full((B, n + M), -NONE)
+    bottom[:, :n] = np.maximum(low / unit, -NONE)
+    bottom[:, n : n + equalities] = top[:, n : n + equalities]
+    sense = np.zeros(n + M, dtype=np.int32)
+    sense[n : n + equalities] = 5
+    eye, zero, solve = np.eye(n), np.zeros(n), daqp.solve
+    u, price, status = np.zeros((B, n)), np.zeros((B, n + M)), np.full(B, UNCONVERGED)
+    for k in range(B):
+        if inside[k]:
+            continue
+        u[k], _, flag, info = solve(eye, zero, rows[k], top[k], bottom[k], sense, primal_tol=1e-12, dual_tol=1e-12)
+        price[k] = info["lam"]
+        if flag == -1:
+            status[k] = INFEASIBLE
+    good = _optimal(bottom, top, rows, equalities, u, price) & (status != INFEASIBLE)
+    for k in np.flatnonzero(~good & (status != INFEASIBLE)).tolist():
+        u[k], price[k] = _from_active_set(bottom[k], top[k], rows[k], price[k])
+        good[k] = _optimal(bottom[[k]], top[[k]], rows[[k]], equalities, u[[k]], price[[k]])[0]
+    status[good | inside] = CONVERGED
+    status[((norms == 0) & (b < 0)).any(axis=-1)] = INFEASIBLE
+    x = np.minimum(np.maximum(point + unit * u, lower), upper)
+    return x, np.abs(price[:, n:]) * unit / lengths, status
 
 
-def _from_active_set(low: Array, high: Array, rows: Array, right: Array, price: Array) -> tuple[Array, Array]:
-    """The point nearest to 0 on the bounds and rows with a positive price, and its multipliers."""
-    n = low.size
-    everything = np.concatenate([np.eye(n), rows])
-    value = np.concatenate([np.where(price[:n] > 0, high, low), right])
+def _from_active_set(bottom: Array, top: Array, rows: Array, price: Array) -> tuple[Array, Array]:
+    """The point nearest to 0 on the bounds and rows that have a price, and its multipliers."""
     active = np.flatnonzero(price)
-    if active.size == 0:
-        return np.zeros(n), np.zeros_like(price)
-    point = np.linalg.lstsq(everything[active], value[active], rcond=None)[0]
+    gradients = np.concatenate([np.eye(rows.shape[1]), rows])[active]
+    point = np.linalg.lstsq(gradients, np.where(price > 0, top, bottom)[active], rcond=None)[0]
     lagrange = np.zeros_like(price)
-    lagrange[active] = np.linalg.lstsq(everything[active].T, -point, rcond=None)[0]
+    lagrange[active] = np.linalg.lstsq(gradients.T, -point, rcond=None)[0]
     return point, lagrange
 
 
-def _optimal(low: Array, high: Array, rows: Array, right: Array, equal: int, u: Array, price: Array) -> bool:
-    """The optimality conditions of argmin ½‖u‖², with signed prices of the bounds, to TOLERANCE."""
-    n = low.size
-    bound, row = price[:n], price[n:]
-    slack = right - rows @ u
-    scale = max(1.0, float(np.abs(u).max()))
-    tolerance = TOLERANCE * scale
-    wrong_sign = max(-row[equal:].min(initial=0.0), 0.0)
-    violated = max((low - u).max(), (u - high).max(), -slack.min(initial=0.0), np.abs(slack[:equal]).max(initial=0.0))
-    stationary = float(np.abs(u + bound + rows.T @ row).max())
-    with np.errstate(invalid="ignore"):
-        gap = np.where(bound > 0, bound * (high - u), 0.0).sum() + np.where(bound < 0, bound * (low - u), 0.0).sum()
-    gap += float((row * slack).sum())
-    return bool(
-        wrong_sign <= tolerance and violated <= tolerance and stationary <= tolerance and abs(gap) <= tolerance * scale
-    )
+def _optimal(bottom: Array, top: Array, rows: Array, equalities: int, u: Array, price: Array) -> Any:
+    """Whether each u minimises ½‖u‖² between bottom and top, its multipliers being signed prices, to TOLERANCE."""
+    n = u.shape[-1]
+    values = np.concatenate([u, np.matvec(rows, u)], axis=-1)
+    scale = np.maximum(1.0, np.abs(u).max(axis=-1))
+    violated = np.maximum((bottom - values).max(axis=-1), (values - top).max(axis=-1))
+    stationary = np.abs(u + price[:, :n] + np.vecmat(price[:, n:], rows)).max(axis=-1)
+    wrong_sign = np.maximum(-price[:, n + equalities :], 0.0).max(axis=-1, initial=0.0)
+    slack = np.where(price > 0, top - values, bottom - values)
+    gap = np.abs(np.where(price == 0, 0.0, price * slack).sum(axis=-1)) / scale
+    return np.maximum.reduce([violated, stationary, wrong_sign, gap]) <= TOLERANCE * scale

@@ -20,7 +20,9 @@ def least_violation(
     n = lower.size
     keep = b < np.inf
     keep[:equalities] = False
-    upper_rows = np.concatenate([np.hstack([rows[use], -unit[use, None]]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])])
+    upper_rows = np.concatenate(
+        [np.hstack([rows[use], -unit[use, None]]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])]
+    )
     result = linprog(
         np.eye(n + 1)[n],
         A_ub=upper_rows,

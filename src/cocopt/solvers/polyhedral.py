@@ -40,10 +40,11 @@ def project_polyhedral(poly: Polyhedral, point: Array) -> Array:
     x, _, status = kernel(lower, upper, A, b, cap, equalities, point)
     if not status.any():
         return x
-    for index in np.argwhere(status != CONVERGED):
-        trial = tuple(index)
-        solution = daqp.project(lower, upper, A, b, equalities, point[trial])
-        if solution.status != CONVERGED:
-            raise SolverFailure("the projection onto the polyhedron failed its optimality check; its data may be badly scaled")
-        x[trial] = solution.point
+    left = status != CONVERGED
+    rows, right = (np.broadcast_to(array, (int(left.sum()), *array.shape)) for array in (A, b))
+    x[left], _, settled = daqp.project(lower, upper, rows, right, equalities, point[left])
+    if settled.any():
+        raise SolverFailure(
+            "the projection onto the polyhedron failed its optimality check; its data may be badly scaled"
+        )
     return x

@@ -1,0 +1,60 @@
+"""An algorithm of one's own, put through the contract checks and compared with CLASP.
+
+Run it with ``python examples/own_algorithm.py``, or from the command line:
+
+    cocopt run olr -a clasp -a 'examples/own_algorithm.py:Penalty:price=1|10' --out results/penalty
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import cocopt
+from cocopt import state
+from cocopt.algorithms import Learner
+from cocopt.algorithms.base import Arrays, Revealed, Update
+from cocopt.checks import check_algorithm
+
+
+@state.register  # so that learners can be saved and loaded
+class Penalty(Learner):
+    """Gradient descent on the loss plus a price for violation: x_{t+1} = P_K(x_t − (∇f_t + price · ∂g_t^+)/√t)."""
+
+    def __init__(self, K: cocopt.ConvexSet, *, start: Any = None, price: float = 1.0) -> None:
+        super().__init__(K, start)
+        self.price = float(price)
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments but ``start``."""
+        return {"K": self.K, "price": self.price}
+
+    def _begin(self, batch: tuple[int, ...]) -> int:
+        return 0  # all that this algorithm remembers: the number of rounds
+
+    def _next(self, memory: int, seen: Revealed) -> Update:
+        t = memory + 1
+        direction = np.zeros(seen.x.shape)
+        if seen.gradient is not None:
+            direction += seen.gradient
+        if seen.constraint is not None and seen.rows is not None:
+            violated = seen.rows.max(axis=-1, keepdims=True) > 0.0  # one answer a trial: no loops over trials
+            direction += np.where(violated, self.price * seen.constraint.gradient(seen.x), 0.0)
+        return Update(self.K.project(seen.x - direction / np.sqrt(t)), t, step=1.0 / np.sqrt(t))
+
+    def _store(self, memory: int) -> tuple[dict[str, Any], Arrays]:
+        return {"t": memory}, {}
+
+    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> int:
+        return int(plain["t"])
+
+
+if __name__ == "__main__":
+    check_algorithm(lambda K, start: Penalty(K, start=start, price=2.0))
+    print("Penalty keeps the contract of a learner")
+    algorithms = {
+        "clasp": "clasp",
+        "price 1": lambda K, start: Penalty(K, start=start, price=1.0),
+        "price 10": lambda K, start: Penalty(K, start=start, price=10.0),
+    }
+    print(cocopt.run("olr", algorithms, trials=20).summary())

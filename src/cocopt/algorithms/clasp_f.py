@@ -1,0 +1,129 @@
+"""CLASP-F: CLASP from first-order information alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import ArrayLike, _describe
+from cocopt._terms import finite
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.errors import InvalidInput
+from cocopt.geometry.cutter import cut, largest_row
+from cocopt.metrics import CompensatedSum
+from cocopt.sets.base import ConvexSet
+from cocopt.steps import Power, Schedule, Step, as_schedule, checked_step
+from cocopt.theory import Bounds, bounds_clasp_f
+
+__all__ = ["CLASPF"]
+
+
+class _Memory(NamedTuple):
+    taken: int  # gradient steps so far: rounds that revealed a loss
+    last: Step  # the last step
+    gradients: CompensatedSum  # Σ ‖∇f_s‖²
+
+
+class CLASPF(Learner):
+    """A Polyak step on the constraint, then a gradient step on the loss, each followed by the projection onto K.
+
+        x̄ = P_K( x_t − (v_t/‖s_t‖²) s_t ),    x_t itself if v_t = 0
+        x_{t+1} = P_K( x̄ − η_t ∇f_t(z) ),     z = x_t or x̄
+
+    with v_t = max(0, g_t(x_t)) and s_t a subgradient of g_t at x_t. Where CLASP solves for the projection onto K ∩
+    {g_t ≤ 0}, this needs one value and one subgradient of the constraint: for constraints that are expensive or black
+    boxes. Guarantees, for K of diameter D, Lipschitz constants L_f and L_g on K, some x in K that satisfies every
+    g_t, and η_t non-increasing (derived in [`cocopt.theory.bounds_clasp_f`][]):
+
+    - Regret_T ≤ D²/(2η_T) + L_f² Σ η_t, or (L_f²/m)(1 + ln T) with η_t = 1/(m t), to which z = x̄ adds L_f D;
+    - CCV₂ ≤ L_g²(D² + 2 L_f D Σ η_t + L_f² Σ η_t²).
+
+    With several rows in a round g_t is their maximum and s_t a subgradient of the largest at x_t, so that there is no
+    choice of ``rows``. Steps are counted in losses: a round without one takes none. A round counts as infeasible, and
+    raises `InfeasibleRound`, only where s_t = 0 proves it.
+
+    Parameters
+    ----------
+    K : ConvexSet
+    start : array (..., n), optional
+        x_1 in K; leading axes are trials. Default: the point of K nearest to 0.
+    steps : Schedule or callable of t
+        η_t, positive and non-increasing. Default: ``steps.Power(0.5)``.
+    gradient_at : "x" or "xb"
+        z: x_t, or x̄ at the cost of a second evaluation of the loss.
+
+    References ---------- The first-order variant in the published version of Ferreira, Xavier and Soares, "CLASP: An
+    online learning algorithm for Convex Losses And Squared Penalties".
+
+    Examples
+    --------
+    >>> from cocopt import CLASPF, Box, constraints, losses
+    >>> learner = CLASPF(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
+    >>> unit_disc = constraints.Function(lambda x: x @ x - 1.0, lambda x: 2 * x)
+    >>> record = learner.tell(losses.Linear([0.0, 0.5]), unit_disc)
+    >>> learner.ask()
+    array([0.75, 0.25])
+    """
+
+    def __init__(
+        self,
+        K: ConvexSet,
+        *,
+        start: ArrayLike | None = None,
+        steps: Schedule | Callable[[int], Step] | None = None,
+        gradient_at: Literal["x", "xb"] = "x",
+    ) -> None:
+        super().__init__(K, start)
+        self.steps = Power(0.5) if steps is None else as_schedule(steps)
+        if gradient_at not in ("x", "xb"):
+            raise InvalidInput(f'gradient_at: expected "x" or "xb", got {_describe(gradient_at)}')
+        self.gradient_at = gradient_at
+
+    def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
+        """What is promised for T rounds, see [`cocopt.theory.bounds_clasp_f`][]."""
+        return bounds_clasp_f(
+            self.steps,
+            T,
+            diameter=self.K.diameter,
+            lipschitz_f=lipschitz_f,
+            lipschitz_g=lipschitz_g,
+            gradient_at=self.gradient_at,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        return {"K": self.K, "steps": self.steps, "gradient_at": self.gradient_at}
+
+    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+        return _Memory(0, float("inf"), CompensatedSum())
+
+    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+        taken, last, gradients = memory
+        xb, gradient = seen.x, seen.gradient
+        if seen.constraint is not None and seen.rows is not None and (seen.rows > 0.0).any():
+            violation, subgradient = largest_row(seen.constraint, seen.x, seen.rows)
+            moved = cut(seen.x, violation, subgradient)
+            if not finite(moved):
+                seen.constraint._blame(seen.x)
+            xb = np.where((violation > 0.0)[..., None], self.K._project(moved), seen.x)
+        if seen.loss is None or gradient is None:
+            return Update(self.K._project(xb), memory)
+        if self.gradient_at == "xb":
+            gradient = seen.loss._value_and_gradient(xb)[1]
+            if not finite(gradient):
+                seen.loss._blame(xb)
+        gradients = gradients.plus(np.vecdot(gradient, gradient))
+        taken += 1
+        step = checked_step(self.steps, taken, gradients.value, last)
+        x = self.K._project(xb - (step * gradient if isinstance(step, float) else step[..., None] * gradient))
+        return Update(x, _Memory(taken, step, gradients), step)
+
+    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
+        total, carry = memory.gradients
+        arrays = {"last": memory.last, "gradients": total, "carry": carry}
+        return {"taken": memory.taken}, {name: np.asarray(value) for name, value in arrays.items()}
+
+    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
+        gradients = CompensatedSum(arrays["gradients"][()], arrays["carry"][()])
+        return _Memory(plain["taken"], arrays["last"][()], gradients)

@@ -1,0 +1,6 @@
+"""Experiments: many trials of many algorithms on one problem, kept on disk, summed up in tables and figures."""
+
+from cocopt.experiments.results import Result
+from cocopt.experiments.runner import TrialFailed, run
+
+__all__ = ["Result", "TrialFailed", "run"]

@@ -1,0 +1,254 @@
+"""From what a user names or configures to learners: one table of names, one rule for filling in what they need."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from cocopt import algorithms, problems, state, steps
+from cocopt._arrays import Array, _describe
+from cocopt.algorithms import Learner
+from cocopt.errors import InvalidInput
+from cocopt.experiments.specs import Spec, by_value, fingerprint, nearest, parse
+
+if TYPE_CHECKING:
+    from cocopt.problems import Problem
+
+__all__ = ["TABLE", "Algorithm", "Entry", "Given", "needs", "options", "resolve"]
+
+#: what `resolve` understands: a description, a configured learner, or a function of (K, start)
+Given: TypeAlias = str | Learner | Callable[..., Learner]
+
+
+class Entry(NamedTuple):
+    """A line of the table: an algorithm that has a name."""
+
+    title: str
+    cls: str
+    promise: str
+
+
+TABLE = {
+    "clasp": Entry("CLASP", "CLASP", "regret √T and CCV₂ √T; log T and log T with steps=strongly-convex"),
+    "clasp-f": Entry("CLASP-F", "CLASPF", "as CLASP, with projections onto K alone"),
+    "recoo": Entry("RECOO", "RECOO", "regret √T and CCV₁ T^(3/4); log T and √(T log T) with strong_convexity"),
+    "adagrad": Entry("AdaGrad", "AdaGrad", "regret √T and CCV₁ √T log T; log T and √(T log T) with strong_convexity"),
+    "switch": Entry("Switch", "Switch", "regret √T and CCV₁ √T log T, O(1) for friendly constraints"),
+}
+
+_SCHEDULES: dict[str, type[steps.Schedule]] = {
+    "power": steps.Power,
+    "strongly-convex": steps.StronglyConvex,
+    "constant": steps.Constant,
+    "adaptive": steps.Adaptive,
+}
+_SYMBOLS = {"beta": "β", "epsilon": "ε", "scale": "c"}
+_PROBLEM = "problem"  # as an option's value: the problem's own
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm ready to be built for a problem.
+
+    Attributes
+    ----------
+    label : str
+        Its name in tables and files.
+    title : str
+        Its name in figures.
+    make : callable
+        The class, or a function that takes K, start and what else its signature names.
+    options : dict
+        What the user chose.
+    identity : JSON-able, or None
+        What distinguishes it from every other one; None for a function, which cannot say.
+    """
+
+    label: str
+    title: str
+    make: Callable[..., Learner]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    identity: Any = None
+
+    def build(self, problem: Problem, rounds: int, start: Array) -> Learner:
+        """A learner at the start points of some trials.
+
+        ``K``, ``start``, ``horizon``, ``lipschitz`` and ``diameter`` come from the problem and the run where the
+        constructor asks for them and no option says otherwise; the value ``problem`` stands for the problem's own.
+        """
+        known = {"horizon": rounds, "strong_convexity": problem.strong_convexity or None, **problem.algorithm_defaults}
+        asked = inspect.signature(self.make).parameters
+        chosen = dict(self.options)
+        if "steps" in asked and not isinstance(chosen.get("steps"), steps.Schedule):
+            schedule = _schedule(chosen, known, problem)
+            if schedule is not None:
+                chosen["steps"] = schedule
+        arguments: dict[str, Any] = {}
+        for name, parameter in asked.items():
+            value = chosen.get(name)
+            if name in ("K", "start"):
+                value = problem.K if name == "K" else start
+            elif value == _PROBLEM or (name not in chosen and name in ("horizon", "lipschitz", "diameter")):
+                value = known.get(name)
+                if value is None and (name in chosen or parameter.default is parameter.empty):
+                    raise _lacking(self.label, name, problem)
+            if value is not None or name in chosen:
+                arguments[name] = value
+        learner = self.make(**arguments)
+        if not isinstance(learner, Learner):
+            raise InvalidInput(f"{self.label}: expected a cocopt.algorithms.Learner, got {_describe(learner)}")
+        return learner
+
+
+def resolve(given: Given | Sequence[Given] | Mapping[str, Given]) -> list[Algorithm]:
+    """The algorithms that a user asks for; sweeps become several, and every label is used once."""
+    if isinstance(given, Mapping):
+        found = [_renamed(name, _resolve(one)) for name, one in given.items()]
+    else:
+        several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+        found = [algorithm for one in several for algorithm in _resolve(one)]
+    if not found:
+        raise InvalidInput("algorithms: expected at least one, got none")
+    labels = [algorithm.label for algorithm in found]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InvalidInput(
+                f"algorithms: expected different names, got {label!r} {labels.count(label)} times: "
+                "tell them apart by a mapping {name: algorithm, ...}"
+            )
+    return found
+
+
+def _renamed(name: str, found: list[Algorithm]) -> Algorithm:
+    if len(found) != 1:
+        raise InvalidInput(f"{name}: expected one algorithm, got {len(found)}")
+    return replace(found[0], label=name, title=name)
+
+
+def _resolve(given: Given) -> list[Algorithm]:
+    if isinstance(given, str):
+        return [_from_file(spec) if spec.in_file else _from_table(spec) for spec in parse(given)]
+    if isinstance(given, Learner):
+        return [_from_learner(given, type(given).__name__)]
+    if callable(given):
+        name = getattr(given, "__name__", type(given).__name__)
+        return [Algorithm(name, name, given)]
+    raise InvalidInput(f"algorithms: expected names, learners or functions of (K, start), got {_describe(given)}")
+
+
+def _from_table(spec: Spec) -> Algorithm:
+    if spec.target not in TABLE:
+        raise nearest("algorithm", spec.target, TABLE)
+    entry = TABLE[spec.target]
+    make = getattr(algorithms, entry.cls)
+    _check_options(spec.target, make, spec.options)
+    return Algorithm(str(spec), _title(entry.title, spec.options), make, spec.options, {"algorithm": str(spec)})
+
+
+def _from_file(spec: Spec) -> Algorithm:
+    found = problems.from_file(spec.target)
+    by_value(found)
+    file, name = fingerprint(spec.target), spec.target.rpartition(":")[2]
+    if isinstance(found, Learner) and not spec.options:
+        return replace(_from_learner(found, name), identity={"file": file, "name": name})
+    if not callable(found):
+        raise InvalidInput(f"{spec.target}: expected a Learner or a function that makes one, got {_describe(found)}")
+    _check_options(name, found, spec.options)
+    identity = {"file": file, "name": name, "options": spec.options}
+    return Algorithm(str(Spec(name, spec.options)), _title(name, spec.options), found, spec.options, identity)
+
+
+def _from_learner(learner: Learner, name: str) -> Algorithm:
+    """A configured learner as a pattern: its class and parameters; the point where it stands does not matter."""
+    parameters = learner.parameters()
+    described: dict[str, Any] = {}
+    complete = True
+    for key, value in parameters.items():
+        if value is None or isinstance(value, bool | int | float | str):
+            described[key] = value
+            continue
+        spec, arrays = state.encode(value, key)
+        digests = {key: hashlib.sha256(array.tobytes()).hexdigest() for key, array in arrays.items()}
+        described[key] = [spec, digests]
+        complete = complete and "absent" not in spec
+    cls = type(learner)
+    make = _Rebuilt(cls, parameters)
+    # a class of the user's own may change without a trace, so only ours are known by their names
+    own = cls.__module__.startswith("cocopt.") and complete
+    identity = {"class": cls.__qualname__, "parameters": described} if own else None
+    return Algorithm(name, name, make, {}, identity)
+
+
+class _Rebuilt:
+    """Makes learners like a given one, on the problem's own K, which must be the same."""
+
+    def __init__(self, cls: type[Learner], parameters: dict[str, Any]) -> None:
+        self.cls, self.parameters = cls, parameters
+
+    def __call__(self, K: Any, start: Array) -> Learner:
+        own = self.parameters["K"]
+        if own is not K and not _same(own, K):
+            raise InvalidInput(f"{self.cls.__name__}: expected the problem's own K = {K!r}, got {own!r}")
+        return self.cls(**{**self.parameters, "start": start})
+
+
+def _same(one: Any, other: Any) -> bool:
+    (spec, arrays), (twin, twins) = state.encode(one, "K"), state.encode(other, "K")
+    same = "absent" not in spec and spec == twin
+    return same and all((array == twins[name]).all() for name, array in arrays.items())
+
+
+def needs(make: Callable[..., Learner]) -> list[str]:
+    """What the constructor must be told beside K."""
+    asked = inspect.signature(make).parameters.values()
+    return [p.name for p in asked if p.default is p.empty and p.name not in ("K", "start") and p.kind != p.VAR_KEYWORD]
+
+
+def options(make: Callable[..., Learner]) -> list[str]:
+    """The options that a description may set."""
+    names = [name for name in inspect.signature(make).parameters if name not in ("K", "start")]
+    return [*names, "beta", "scale", "m", "c", "D"] if "steps" in names else names
+
+
+def _check_options(name: str, make: Callable[..., Learner], chosen: Mapping[str, Any]) -> None:
+    known = options(make)
+    for key in chosen:
+        if key not in known:
+            raise nearest(f"{name}: option", key, known)
+
+
+def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem) -> steps.Schedule | None:
+    """The schedule that the options describe; takes them out. None if they say nothing."""
+    own = {key: chosen.pop(key) for key in ("beta", "scale", "m", "c", "D") if key in chosen}
+    kind = chosen.pop("steps", None)
+    if kind is None and not own:
+        return None
+    name = "power" if kind is None else kind
+    if name not in _SCHEDULES:
+        raise nearest("steps", str(name), _SCHEDULES)
+    fits = inspect.signature(_SCHEDULES[name]).parameters
+    for key in own:
+        if key not in fits:
+            raise InvalidInput(f"{key}: expected no such option with steps={name}, which takes {', '.join(fits)}")
+    if name == "strongly-convex" and own.get("m", _PROBLEM) == _PROBLEM:
+        own["m"] = known["strong_convexity"]
+        if own["m"] is None:
+            raise _lacking(f"steps={name}", "m", problem)
+    if name == "adaptive" and own.get("D", _PROBLEM) == _PROBLEM:
+        own["D"] = known.get("diameter") or problem.K.diameter
+    return _SCHEDULES[name](**own)
+
+
+def _lacking(label: str, name: str, problem: Problem) -> InvalidInput:
+    return InvalidInput(
+        f"{label}: expected {name}, got none: the problem {problem.name!r} does not give it; "
+        f"say it yourself by the option {name}=..."
+    )
+
+
+def _title(title: str, chosen: Mapping[str, Any]) -> str:
+    inner = Spec("", {_SYMBOLS.get(key, key): value for key, value in chosen.items()})
+    return f"{title} ({str(inner)[1:].replace(',', ', ')})" if chosen else title

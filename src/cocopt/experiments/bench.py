@@ -1,0 +1,108 @@
+"""How fast CLASP is on the paper's regression, beside what one would write instead."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cocopt import problems
+from cocopt._arrays import Array
+from cocopt.algorithms import CLASP
+from cocopt.errors import SolverFailure
+
+__all__ = ["Speed", "compare"]
+
+_AGREE = 1e-6  # the actions of two ways to write the same algorithm, after all rounds
+
+
+class Speed(NamedTuple):
+    """One way of running CLASP, and what a round of one trial takes."""
+
+    name: str
+    microseconds: float
+
+
+def compare(trials: int = 100, rounds: int = 100, repeat: int = 3) -> list[Speed]:
+    """CLASP on ``olr``: one learner for all trials, one a trial, and a loop around ``daqp.solve``; best of ``repeat``.
+
+    Drawing the data is not counted. All ways must reach the same actions.
+    """
+    problem = problems.get("olr", loss="norm")
+    numbers = np.arange(trials)
+    start = problem.start(0, numbers)
+    data = [reveal(k) for _, count, reveal in problem.blocks(0, numbers, rounds) for k in range(count)]
+    own = [
+        [one for _, count, reveal in problem.blocks(0, [k], rounds) for one in map(reveal, range(count))]
+        for k in numbers
+    ]
+
+    def batch() -> Array:
+        learner = CLASP(problem.K, start=start)
+        for revealed in data:
+            learner.tell(*revealed)
+        return learner.ask()
+
+    def singles() -> Array:
+        actions = []
+        for k in range(trials):
+            learner = CLASP(problem.K, start=start[k : k + 1])
+            for revealed in own[k]:
+                learner.tell(*revealed)
+            actions.append(learner.ask()[0])
+        return np.array(actions)
+
+    ways: dict[str, Callable[[], Array]] = {
+        f"cocopt, {trials} trials in one learner": batch,
+        "cocopt, a learner a trial": singles,
+        "a loop around daqp.solve": lambda: _by_daqp(start, data),
+    }
+    table, actions = [], []
+    for name, way in ways.items():
+        way()  # compiles, warms caches
+        seconds, action = _best(way, repeat)
+        table.append(Speed(name, seconds / (trials * rounds) * 1e6))
+        actions.append(action)
+    for speed, action in zip(table, actions, strict=True):
+        if not np.allclose(action, actions[0], rtol=0.0, atol=_AGREE):
+            raise SolverFailure(f"bench: {speed.name} reached other actions than {table[0].name}")
+    return table
+
+
+def _best(way: Callable[[], Array], repeat: int) -> tuple[float, Array]:
+    times = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        action = way()
+        times.append(time.perf_counter() - began)
+    return min(times), action
+
+
+def _by_daqp(start: Array, data: list[Any]) -> Array:
+    """What one would write with NumPy and a good solver; the metrics CCV₁ and CCV₂ included, as cocopt has them."""
+    import daqp
+
+    trials, n = start.shape
+    rows = data[0][1].A.shape[-2]
+    identity, sense = np.eye(n), np.zeros(n + rows, dtype=np.int32)
+    below = np.concatenate([np.zeros(n), np.full(rows, -np.inf)])
+    above = np.ones(n + rows)
+    actions = start.copy()
+    loss, ccv1, ccv2 = np.zeros(trials), np.zeros(trials), np.zeros(trials)
+    for t, (f, g) in enumerate(data, start=1):
+        for k in range(trials):
+            x, H, A = actions[k], f.H[k], g.A[k]
+            residual = H @ x - f.y[k]
+            size = np.sqrt(residual @ residual)
+            violation = max(0.0, (A @ x - g.b[k]).max())
+            loss[k] += size
+            ccv1[k] += violation
+            ccv2[k] += violation**2
+            above[n:] = g.b[k]
+            target = x - (residual @ H) / size / np.sqrt(t)
+            actions[k], _, flag, _ = daqp.solve(identity, -target, np.ascontiguousarray(A), above, below, sense)
+            if flag != 1:
+                raise SolverFailure(f"bench: DAQP stopped with flag {flag}")
+    return actions

@@ -1,0 +1,102 @@
+"""Finished chunks of work on disk, each under the hash of everything that determines it.
+
+A chunk is one file ``chunks/<hash>.npz``, written in one stroke (see `cocopt.state.write`): there is all of it or none.
+Whatever changes the numbers changes the hash: the problem, the algorithm, their options, the rounds, the seed, the
+trials, the points kept, a user's own file, the code of cocopt and the versions of the libraries below it. Chunks under
+another hash are left alone; they may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import cocopt
+from cocopt import state
+from cocopt._arrays import Array
+from cocopt.errors import InvalidInput, StateError
+
+__all__ = ["Chunks", "code", "open_folder", "versions"]
+
+# These only show what others computed.
+_ASIDE = {"cli.py", "__main__.py", "bench.py", "plots.py", "progress.py", "results.py"}
+_LIBRARIES = ("numpy", "scipy", "numba", "daqp", "clarabel")
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """The versions of cocopt and of what it computes with."""
+    return {
+        "cocopt": cocopt.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in _LIBRARIES},
+    }
+
+
+@functools.cache
+def code() -> str:
+    """A fingerprint of cocopt's own sources and data, as far as they determine numbers."""
+    root = Path(cocopt.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*")):
+        if path.is_file() and path.name not in _ASIDE and "__pycache__" not in path.parts:
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def open_folder(out: str | os.PathLike[str]) -> Path:
+    """The folder for results, made if need be; an error if it cannot be written."""
+    folder = Path(out).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError:
+        raise InvalidInput(f"out: expected a folder, got the file {folder}") from None
+    except OSError as error:
+        raise InvalidInput(f"out: expected a folder that can be written, got {folder}: {error.strerror}") from error
+    return folder
+
+
+class Chunks:
+    """The chunks in one folder of results.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from cocopt.experiments.chunks import Chunks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     chunks = Chunks(folder)
+    ...     chunks.put({"seed": 0}, {"loss": np.ones(2)})
+    ...     chunks.get({"seed": 0}), chunks.get({"seed": 1})
+    ({'loss': array([1., 1.])}, None)
+    """
+
+    def __init__(self, out: str | os.PathLike[str]) -> None:
+        self.folder = open_folder(out) / "chunks"
+        self.folder.mkdir(exist_ok=True)
+
+    def _path(self, identity: Mapping[str, Any]) -> Path:
+        everything = {"work": identity, "versions": versions(), "code": code(), "machine": platform.machine()}
+        text = json.dumps(everything, sort_keys=True)
+        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.npz"
+
+    def get(self, identity: Mapping[str, Any]) -> dict[str, Array] | None:
+        """The arrays of this piece of work if it is finished; a damaged file counts as none."""
+        try:
+            header, arrays = state.read(self._path(identity))
+        except (FileNotFoundError, StateError):
+            return None
+        return arrays if header == json.loads(json.dumps(dict(identity))) else None
+
+    def put(self, identity: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Keeps a finished piece of work."""
+        state.write(self._path(identity), identity, arrays)

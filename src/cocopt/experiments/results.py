@@ -1,0 +1,329 @@
+"""What an experiment found: means with their intervals, paired differences, tables on disk, figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import Array, _describe
+from cocopt.errors import InvalidInput
+from cocopt.experiments.algorithms import Algorithm
+from cocopt.experiments.chunks import code, open_folder, versions
+from cocopt.experiments.specs import nearest
+from cocopt.theory import Bounds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cocopt.problems import Problem
+
+__all__ = ["Interval", "Result", "interval", "write_figures", "write_tables"]
+
+_SHOWN = {"loss": "loss", "regret": "regret", "ccv1": "CCV₁", "ccv2": "CCV₂"}
+_SUMMARY = ("problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
+_CURVES = ("problem", "algorithm", "metric", "round", "trials", "mean", "ci_low", "ci_high")
+_PAIRED = ("problem", "first", "second", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
+
+Which = Literal["summary", "finals", "curves", "paired"]
+Row = Sequence[Any]
+
+
+class Interval(NamedTuple):
+    """A mean over trials and its 95% confidence interval by Student's t, numbers or arrays; NaN if there is none."""
+
+    mean: Any
+    ci_low: Any
+    ci_high: Any
+
+
+def interval(values: Array) -> Interval:
+    """The mean over the first axis, the trials, and its interval; a single trial has no interval.
+
+    >>> import numpy as np
+    >>> from cocopt.experiments.results import interval
+    >>> interval(np.array([1.0, 2.0, 3.0]))
+    Interval(mean=2.0, ci_low=-0.484, ci_high=4.484)
+    """
+    from scipy.special import stdtrit
+
+    trials = values.shape[0]
+    with np.errstate(invalid="ignore"):  # where values are infinite there is no interval
+        mean = values.mean(axis=0)
+        if trials == 1:
+            half = np.full(mean.shape, np.nan)
+        else:
+            half = stdtrit(trials - 1, 0.975) * values.std(axis=0, ddof=1) / np.sqrt(trials)
+        return Interval(mean.tolist(), (mean - half).tolist(), (mean + half).tolist())
+
+
+class Result:
+    """What `cocopt.run` returns: every algorithm's metrics in every trial, at up to 200 rounds.
+
+    Attributes
+    ----------
+    name : str
+        The problem.
+    algorithms : list of str
+        Their labels.
+    points, checkpoints : arrays of int
+        The rounds at which metrics, and among them those at which the regret, are known.
+    feasible : array of bool (trials, checkpoints), or None
+        Whether some action satisfies all constraints so far; None if the regret was not asked for.
+    config : dict
+        What was run.
+
+    Examples
+    --------
+    >>> import cocopt
+    >>> result = cocopt.run("olr", ["clasp", "adagrad"], trials=4, rounds=10)
+    >>> result.algorithms, result.trials, int(result.points[-1])
+    (['clasp', 'adagrad'], 4, 10)
+    >>> print(result.summary().splitlines()[0])
+    olr: 10 rounds, 4 trials, seed 0; mean ± half of its 95% confidence interval
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        name: str,
+        algorithms: Sequence[Algorithm],
+        found: Mapping[str, Mapping[str, Array]],
+        points: Sequence[int],
+        checkpoints: Sequence[int],
+        best: Mapping[str, Array] | None,
+        config: dict[str, Any],
+    ) -> None:
+        self.problem, self.name, self.config = problem, name, config
+        self._players = {player.label: player for player in algorithms}
+        self._found, self._best = found, best
+        self.points, self.checkpoints = np.array(points), np.array(checkpoints)
+        self.feasible = None if best is None else best["feasible"].astype(bool)
+
+    @property
+    def algorithms(self) -> list[str]:
+        """The labels of the algorithms, in the order they were asked for."""
+        return list(self._players)
+
+    @property
+    def trials(self) -> int:
+        """The number of trials."""
+        trials: int = self.config["trials"]
+        return trials
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        rounds: int = self.config["rounds"]
+        return rounds
+
+    def title(self, algorithm: str) -> str:
+        """The algorithm's name in figures."""
+        return self._player(algorithm).title
+
+    def _player(self, algorithm: str) -> Algorithm:
+        if algorithm not in self._players:
+            raise nearest("algorithm", algorithm, self._players)
+        return self._players[algorithm]
+
+    def curves(self, algorithm: str) -> dict[str, Array]:
+        """Each metric, (trials, points): sums over the rounds up to each of `points`."""
+        self._player(algorithm)
+        return dict(self._found[algorithm])
+
+    def regret(self, algorithm: str) -> Array:
+        """Loss less that of the best fixed feasible action so far, (trials, checkpoints); NaN where there is none."""
+        if self._best is None or self.feasible is None:
+            raise InvalidInput("regret: expected a run that looked for the best action, got one with regret=False")
+        loss = self.curves(algorithm)["loss"][:, np.searchsorted(self.points, self.checkpoints)]
+        return np.where(self.feasible, loss - self._best["value"], np.nan)
+
+    def finals(self, algorithm: str) -> dict[str, Array]:
+        """Each metric after the last round, (trials,); the regret is NaN where no action is feasible."""
+        last = {name: values[:, -1] for name, values in self.curves(algorithm).items()}
+        return last if self._best is None else {**last, "regret": self.regret(algorithm)[:, -1]}
+
+    def bounds(self, algorithm: str) -> Bounds | None:
+        """What theory promised before the run, at `points`; None if it promised nothing here.
+
+        A promise needs Lipschitz constants that the problem knows and the algorithm was told truly, and a feasible
+        action.
+        """
+        L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
+        if L_f is None or L_g is None or not self.problem.K.bounded:
+            return None
+        if self.problem.feasible is False or (self.feasible is not None and not self.feasible.all()):
+            return None
+        start = self.problem.start(self.config["seed"], np.arange(1))
+        learner = self._player(algorithm).build(self.problem, self.rounds, start)
+        if not hasattr(learner, "bounds"):
+            return None
+        try:
+            promised: Bounds = learner.bounds(self.points, lipschitz_f=L_f, lipschitz_g=L_g)
+        except InvalidInput:  # it was told constants that do not hold
+            return None
+        return promised
+
+    def paired(self, first: str, second: str) -> dict[str, Interval]:
+        """The mean of first − second in each final metric, trial by trial on the same data, with its interval."""
+        one, other = self.finals(first), self.finals(second)
+        return {name: interval(one[name] - other[name]) for name in one if name in other}
+
+    def verdict(self) -> str | None:
+        """What is to be said about the best fixed action, if it does not exist in every trial; None if it does."""
+        if self.feasible is None or self.feasible.all():
+            return None
+        lacking = ~self.feasible
+        without = int(lacking[:, -1].sum())
+        earliest = int(self.checkpoints[lacking.any(axis=0)][0])
+        return (
+            f"No action satisfies all {self.rounds} constraints in {without} of {self.trials} trials, so there is no "
+            f"regret (first found at round {earliest})."
+        )
+
+    def summary(self) -> str:
+        """A table of the final metrics, as text."""
+        lines = [["algorithm", *_SHOWN.values()]]
+        for label in self.algorithms:
+            finals = self.finals(label)
+            lines.append([label, *(_cell(finals.get(metric)) for metric in _SHOWN)])
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        head = (
+            f"{self.name}: {self.rounds} rounds, {self.trials} trials, seed {self.config['seed']}; "
+            "mean ± half of its 95% confidence interval"
+        )
+        verdict = self.verdict()
+        return "\n".join([head, *table, *([verdict] if verdict else [])])
+
+    def table(self, which: Which) -> tuple[Row, list[Row]]:
+        """The header and rows of one of the tables that `save` writes."""
+        rows: list[Row]
+        if which == "summary":
+            rows = [
+                (self.name, label, metric, self.rounds, self.trials, *interval(values))
+                for label in self.algorithms
+                for metric, values in self.finals(label).items()
+            ]
+            return _SUMMARY, rows
+        if which == "finals":
+            finals = {label: self.finals(label) for label in self.algorithms}
+            metrics = list(dict.fromkeys(metric for own in finals.values() for metric in own))
+            rows = [
+                (self.name, label, k, *(float(own[m][k]) if m in own else np.nan for m in metrics))
+                for label, own in finals.items()
+                for k in range(self.trials)
+            ]
+            return ("problem", "algorithm", "trial", *metrics), rows
+        if which == "curves":
+            return _CURVES, [row for label in self.algorithms for row in self._curve_rows(label)]
+        if which == "paired":
+            pairs = [(a, b) for i, a in enumerate(self.algorithms) for b in self.algorithms[i + 1 :]]
+            rows = [
+                (self.name, a, b, metric, self.rounds, self.trials, *difference)
+                for a, b in pairs
+                for metric, difference in self.paired(a, b).items()
+            ]
+            return _PAIRED, rows
+        raise InvalidInput(f'table: expected "summary", "finals", "curves" or "paired", got {_describe(which)}')
+
+    def _curve_rows(self, label: str) -> Iterable[Row]:
+        known = {metric: (self.points, values) for metric, values in self.curves(label).items()}
+        if self._best is not None:
+            known["regret"] = (self.checkpoints, self.regret(label))
+        for metric, (rounds, values) in known.items():
+            for t, *numbers in zip(rounds.tolist(), *interval(values), strict=True):
+                yield self.name, label, metric, t, self.trials, *numbers
+
+    def to_frame(self, which: Which = "finals") -> pd.DataFrame:
+        """One of the tables as a pandas DataFrame: "finals" (one row a trial), "summary", "curves" or "paired"."""
+        try:
+            import pandas as pd
+        except ModuleNotFoundError as error:
+            raise ImportError("Result.to_frame needs pandas: pip install pandas") from error
+        header, rows = self.table(which)
+        return pd.DataFrame(rows, columns=list(header))
+
+    def plot(self, path: str | os.PathLike[str], kind: Literal["metrics", "regret"] = "metrics") -> None:
+        """Draws loss, CCV₁ and CCV₂ against t, or regret, CCV₁ and CCV₂ with the bounds of theory; PDF, PNG or SVG."""
+        from cocopt.experiments import plots
+
+        plots.draw(self, [path], kind)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes what was found into a folder, each table replaced in one stroke.
+
+        - ``summary.csv``: each final metric's mean and 95% confidence interval; ``finals.csv``: one row a trial;
+          ``curves.csv``: means along the rounds; ``paired.csv``: differences between algorithms on the same data;
+        - ``config.json``: versions, seed, options;
+        - ``<problem>.pdf`` and ``.png``: loss, CCV₁, CCV₂; ``<problem>-regret.pdf`` and ``.png``: regret, and bounds.
+        """
+        write_tables([self], folder)
+        write_figures(self, folder)
+
+    def __repr__(self) -> str:
+        return f"Result({self.name!r}, {self.algorithms}, trials={self.trials}, rounds={self.rounds})"
+
+
+def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> None:
+    """The tables and the configuration of several experiments, together."""
+    out = open_folder(folder)
+    kinds: tuple[Which, ...] = ("summary", "finals", "curves", "paired")
+    for kind in kinds:
+        tables = [result.table(kind) for result in results]
+        header = list(dict.fromkeys(name for own, _ in tables for name in own))
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, header, restval="", lineterminator="\n")
+        writer.writeheader()
+        for own, rows in tables:
+            writer.writerows({name: _plain(value) for name, value in zip(own, row, strict=True)} for row in rows)
+        _replace(out / f"{kind}.csv", buffer.getvalue())
+    config = {
+        "versions": versions(),
+        "code": code(),
+        "experiments": {result.name: result.config for result in results},
+    }
+    _replace(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_figures(result: Result, folder: str | os.PathLike[str]) -> None:
+    """Both figures of an experiment, as PDF and as PNG."""
+    from cocopt.experiments import plots
+
+    stem = re.sub(r"[^\w.-]+", "-", result.name)
+    out = open_folder(folder)
+    plots.draw(result, [out / f"{stem}.pdf", out / f"{stem}.png"], "metrics")
+    plots.draw(result, [out / f"{stem}-regret.pdf", out / f"{stem}-regret.png"], "regret")
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _plain(value: Any) -> Any:
+    """NaN as an empty field, which every reader takes for a missing number."""
+    return "" if isinstance(value, float) and np.isnan(value) else value
+
+
+def _cell(values: Array | None) -> str:
+    if values is None:
+        return "–"
+    mean, low, high = interval(values)
+    if np.isnan(mean):
+        return "none"
+    return f"{mean:.4g}" if np.isnan(low) else f"{mean:.4g} ± {(high - low) / 2:.2g}"

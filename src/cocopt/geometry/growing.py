@@ -1,0 +1,520 @@
+"""Projection onto everything seen so far: K and a stack of constraints that grows every round.
+
+Of the rows seen few can bind, and fewer do. Each trial keeps
+
+- a working set: the rows that bound last time, where the next projection starts;
+- the rows *near* its point: a ball around an anchor in which no other row can be violated (row i is satisfied wherever
+  ‖x − anchor‖ is at most its slack there, rows being normalised). As long as the point stays in that ball the others need
+  not be looked at; when it leaves, all are, once, and the ball moves;
+- an outer box of the intersection: a row that is slack all over it is implied by the others and can be forgotten.
+
+Nothing of this approximates: a point is accepted when no row at all is violated by more than rounding.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt._arrays import Array
+from cocopt.constraints import Affine, Constraint, Stack
+from cocopt.errors import InfeasibleRound
+from cocopt.geometry.problem import SATISFIED
+from cocopt.geometry.project import KERNEL_ROWS, Projection, _trial, descend
+from cocopt.kernels.status import CONVERGED
+from cocopt.sets.base import ConvexSet
+
+__all__ = ["Growing", "Pile"]
+
+Integers = NDArray[np.int64]
+Arrays = dict[str, NDArray[Any]]
+
+ROUNDING = 1e-14  # a row violated by less than this share of its terms counts as satisfied
+TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
+NEAR = 32  # the least number of rows that are kept near
+JOIN = 4  # rows that join a working set at a time
+
+
+class Rows(NamedTuple):
+    """Normalised rows ⟨unit, x⟩ ≤ right of each trial (B, count), in buffers that later versions share.
+
+    A version sees the first ``count`` rows of its buffers. The newest one appends in place, any other (after a round that
+    failed, say) to a copy.
+    """
+
+    unit: Array  # (B, capacity, n)
+    right: Array  # (B, capacity); +inf for an idle row
+    norm: Array  # (B, capacity), the length that the row had
+    round: Integers  # (B, capacity), when it came
+    count: int
+    used: list[int]  # one number that all versions share: how much of the buffers is taken
+
+    @classmethod
+    def of(cls, unit: Array, right: Array, norm: Array, round: Integers) -> Rows:
+        """The rows given, none to spare."""
+        return cls(unit, right, norm, round, right.shape[1], [right.shape[1]])
+
+    @classmethod
+    def none(cls, trials: int, dim: int) -> Rows:
+        nothing = np.zeros((trials, 0))
+        return cls.of(np.zeros((trials, 0, dim)), nothing, nothing, nothing.astype(np.int64))
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Integers]:
+        """What this version sees of unit, right, norm and round."""
+        k = self.count
+        return self.unit[:, :k], self.right[:, :k], self.norm[:, :k], self.round[:, :k]
+
+    def full(self, more: int) -> bool:
+        """Whether so many more rows need new buffers."""
+        return self.used[0] != self.count or self.count + more > self.right.shape[1]
+
+    def plus(self, other: Rows) -> Rows:
+        """These rows and those of the other."""
+        old, count, self_ = self.count, self.count + other.count, self
+        if self.full(other.count):
+            self_ = self._copy(2 * count)
+        for buffer, new in zip(self_[:4], other.arrays, strict=True):
+            buffer[:, old:count] = new
+        self_.used[0] = count
+        return self_._replace(count=count)
+
+    def _copy(self, capacity: int) -> Rows:
+        buffers = []
+        for array in self.arrays:
+            buffer = np.empty((array.shape[0], capacity, *array.shape[2:]), array.dtype)
+            buffer[:, : self.count] = array
+            buffers.append(buffer)
+        return Rows(*buffers, self.count, [self.count])
+
+    def take(self, index: Integers) -> Rows:
+        """Some rows of each trial, index (B, k); −1 for an idle row."""
+        unit, right, norm, round = self.arrays
+        at = np.maximum(index, 0)
+        right = np.where(index < 0, np.inf, np.take_along_axis(right, at, axis=1))
+        return Rows.of(
+            np.take_along_axis(unit, at[..., None], axis=1),
+            right,
+            np.take_along_axis(norm, at, axis=1),
+            np.take_along_axis(round, at, axis=1),
+        )
+
+    def of_trials(self, trials: Integers) -> Rows:
+        """All rows of some trials."""
+        return Rows.of(*(array[trials] for array in self.arrays))
+
+    def slack(self, x: Array) -> Array:
+        """right − ⟨unit, x⟩ (B, count), in units of length; negative where violated."""
+        unit, right, _, _ = self.arrays
+        slack: Array = right - np.matvec(unit, x)
+        return slack
+
+    def noise(self, x: Array) -> Array:
+        """The size of the terms of the slack (B, count), infinite for idle rows."""
+        size: Array = np.sqrt(np.vecdot(x, x))
+        return np.abs(self.right[:, : self.count]) + size[:, None]
+
+    def original(self) -> tuple[Array, Array]:
+        """(A, b) as they were before they were normalised."""
+        unit, right, norm, _ = self.arrays
+        return unit * norm[..., None], right * norm
+
+
+def normalised(A: Array, b: Array, t: int) -> Rows:
+    """The rows of round t; a row of zeros stays as it is."""
+    norm = np.sqrt(np.vecdot(A, A))
+    norm = np.where(norm > 0.0, norm, 1.0)
+    return Rows.of(A / norm[..., None], b / norm, norm, np.full(b.shape, t))
+
+
+class Pile(NamedTuple):
+    """Affine rows of each of B trials, and those near an anchor, within ``radius`` of which the others are satisfied."""
+
+    all: Rows
+    near: Rows
+    anchor: Array  # (B, n)
+    radius: Array  # (B,)
+    keep: int = NEAR  # how many rows to keep near when they have become twice as many
+    looks: int = 0  # how often all rows of a trial were looked at since then
+    merged: bool = False  # whether a row was not put near because its twin was there
+    box: tuple[Array, Array] | None = None  # an outer box (B, n) if rows may be forgotten
+
+    @classmethod
+    def empty(cls, trials: int, dim: int, box: tuple[Array, Array] | None = None) -> Pile:
+        rows = Rows.none(trials, dim)
+        return cls(rows, rows, np.zeros((trials, dim)), np.full(trials, np.inf), box=box)
+
+    def plus(self, A: Array, b: Array, t: int) -> Pile:
+        """With the rows of round t, A (B, M, n) and b (B, M); those that repeat a row near by do not come near again."""
+        new, pile, M = normalised(A, b, t), self, b.shape[1]
+        if self.box is not None and self.all.full(M):
+            pile = self._forget()
+        near, merged = new, pile.merged
+        unit, right, _, _ = pile.near.arrays
+        if right.shape[1]:
+            twin = (unit[:, None, :, 0] == new.unit[:, :, None, 0]) & (right[:, None] <= new.right[..., None])
+            if twin.any():
+                twin &= (unit[:, None] == new.unit[:, :, None]).all(axis=-1)
+                repeated = twin.any(axis=-1)
+                near = new._replace(right=np.where(repeated, np.inf, new.right))
+                merged = merged or bool(repeated.any())
+                if repeated.all():
+                    return pile._replace(all=pile.all.plus(new), merged=merged)
+        return pile._replace(
+            all=pile.all.plus(new), near=pile.near.plus(near), keep=max(pile.keep, 4 * M), merged=merged
+        )
+
+    def outside(self, x: Array, trials: Any = slice(None)) -> NDArray[np.bool_]:
+        """Where x has left the ball in which only near rows matter."""
+        way = x - self.anchor[trials]
+        radius = self.radius[trials]
+        left: NDArray[np.bool_] = (np.vecdot(way, way) > np.square(radius)) | (radius < 0.0)
+        return left
+
+    def moved(self, x: Array, trials: Integers, slack: list[Array]) -> Pile:
+        """With new anchors for some trials, given the slacks of all their rows there: those with the least come near."""
+        if trials.size == 0:
+            return self
+        near = self.near._copy(self.near.count)
+        anchor, radius = self.anchor.copy(), self.radius.copy()
+        k = near.count
+        for i, own in zip(trials, slack, strict=True):
+            anchor[i] = x[i]
+            radius[i] = np.inf
+            near.right[i] = np.inf
+            order = np.arange(own.size)
+            if own.size > k:
+                order = np.argpartition(own, k)
+                radius[i] = own[order[k]]
+                order = order[:k]
+            for buffer, source in zip(near[:4], self.all[:4], strict=True):
+                buffer[i, : order.size] = source[i, order]
+        return self._replace(near=near, anchor=anchor, radius=radius, looks=self.looks + trials.size)
+
+    def thinned(self, x: Array) -> Pile:
+        """With fewer rows near the points x once they have become many; how many depends on how often x leaves them."""
+        if self.near.count < 2 * self.keep:
+            return self
+        trials, keep = x.shape[0], self.keep
+        if self.looks > trials:
+            return self._replace(keep=2 * keep, looks=0)
+        keep = max(NEAR, keep // 2) if 4 * self.looks < trials else keep
+        slack, way = self.near.slack(x), x - self.anchor
+        order = np.argpartition(slack, keep, axis=1)
+        limit = np.take_along_axis(slack, order[:, keep : keep + 1], axis=1)[:, 0]
+        radius = np.minimum(limit, self.radius - np.sqrt(np.vecdot(way, way)))
+        box = None if self.box is None else _tightened(*self.box, self.near)
+        near = self.near.take(order[:, :keep])
+        return self._replace(near=near, anchor=x, radius=radius, keep=keep, looks=0, box=box)
+
+    def squares(self, x: Array) -> tuple[Pile, Array]:
+        """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+², (B,)."""
+        total = np.zeros(x.shape[0])
+        if self.all.count == 0:
+            return self, total
+        left = self.outside(x)
+        trials = np.flatnonzero(left)
+        pile = self.moved(x, trials, [self._slack(i, x[i]) for i in trials]).thinned(x)
+        slack = pile.near.slack(x)
+        violated = slack < -ROUNDING * pile.near.noise(x)
+        # a trial whose rows may be violated beyond the ball, or that has twins of a violated row, is looked at whole
+        far = (pile.radius < 0.0) | (pile.merged & violated.any(axis=1))
+        for i in np.flatnonzero(far):
+            total[i] = _squares(-self._slack(i, x[i]) * self.all.norm[i, : self.all.count], self.all.round[i])
+        for i in np.flatnonzero(violated.any(axis=1) & ~far):
+            total[i] = _squares(-slack[i] * pile.near.norm[i, : pile.near.count], pile.near.round[i])
+        return pile, total
+
+    def _slack(self, i: int, x: Array) -> Array:
+        """The slacks of all rows of a trial."""
+        k = self.all.count
+        slack: Array = self.all.right[i, :k] - self.all.unit[i, :k] @ x
+        return slack
+
+    def _forget(self) -> Pile:
+        """Without the rows that are slack all over the outer box.
+
+        While the intersection has a point, such a row is implied by the others: on the way from that point to one that
+        violates only this row, it would have to bind inside the box.
+        """
+        assert self.box is not None
+        lower, upper = _tightened(*self.box, self.near)
+        unit, right, _, _ = self.all.arrays
+        reach = _largest(unit, lower, upper)
+        size = np.maximum(np.abs(lower), np.abs(upper)).max(axis=-1, keepdims=True) + np.abs(right)
+        useful = (right < np.inf) & ~(reach <= right - 1e-9 * size)
+        width = int(useful.sum(axis=1).max(initial=0))
+        order = np.argsort(~useful, axis=1, kind="stable")[:, :width]
+        index = np.where(np.take_along_axis(useful, order, axis=1), order, -1)
+        return self._replace(all=self.all.take(index), box=(lower, upper))
+
+
+def _largest(unit: Array, lower: Array, upper: Array) -> Array:
+    """max of ⟨unit, x⟩ over the box, (B, k)."""
+    low, high = lower[:, None, :], upper[:, None, :]
+    corner = np.where(unit > 0.0, high, np.where(unit < 0.0, low, 0.0))
+    reach: Array = np.vecdot(unit, corner)
+    return reach
+
+
+def _tightened(lower: Array, upper: Array, rows: Rows) -> tuple[Array, Array]:
+    """The box with each side moved in as far as some row, over the box, allows; never so far that it becomes empty."""
+    unit, right, _, _ = rows.arrays
+    least = np.where(unit > 0.0, lower[:, None], np.where(unit < 0.0, upper[:, None], 0.0)) * unit
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        # the bound that a row sets one coordinate when the others do their best
+        room = (right - least.sum(axis=-1))[..., None] + least
+        bound = (room + ROUNDING * (np.abs(right)[..., None] + np.abs(least).sum(axis=-1, keepdims=True))) / unit
+        above = np.where((unit > 0.0) & ~np.isnan(bound), bound, np.inf).min(axis=1, initial=np.inf)
+        below = np.where((unit < 0.0) & ~np.isnan(bound), bound, -np.inf).max(axis=1, initial=-np.inf)
+    new_lower, new_upper = np.maximum(lower, below), np.minimum(upper, above)
+    crossed = new_lower > new_upper
+    return np.where(crossed, lower, new_lower), np.where(crossed, upper, new_upper)
+
+
+def _squares(value: Array, round: Integers) -> float:
+    """Σ over the rounds of (the largest of the round's values)_+²; a value that appears twice counts once."""
+    positive = value > 0.0
+    value, round = value[positive], round[: positive.size][positive]
+    order = np.lexsort((-value, round))
+    value, round = value[order], round[order]
+    first = np.concatenate([[True], round[1:] != round[:-1]])[: value.size]
+    return float(np.square(value[first]).sum())
+
+
+class Growing(NamedTuple):
+    """S_t = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_t ≤ 0} of each trial, and exact projections onto it.
+
+    Immutable: `plus` and `project` return the next version. Affine constraints are kept as rows; those of other kinds
+    as they are, and all of them are checked in every projection, on which those that bound last time are the first guess.
+
+    Parameters of `begin`: K, the leading axes of the trials, and whether rows that can no longer bind may be forgotten.
+    Without them the least violation of an *empty* intersection is that of the rows that are left.
+
+    Examples
+    --------
+    >>> from cocopt import Box, constraints
+    >>> from cocopt.geometry.growing import Growing
+    >>> import numpy as np
+    >>> S = Growing.begin(Box(0.0, 1.0, dim=2), ())
+    >>> for b in (1.5, 1.0, 1.2):
+    ...     S = S.plus(constraints.Affine([1.0, 1.0], b))
+    >>> S, found = S.project(np.array([1.0, 0.8]))
+    >>> found.point
+    array([0.6, 0.4])
+    """
+
+    K: ConvexSet
+    batch: tuple[int, ...]
+    t: int  # how many constraints came
+    pile: Pile
+    working: Integers  # (B, w): which near rows the next projection starts with, −1 for none
+    curved: tuple[Constraint, ...]  # constraints that are not affine
+    binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
+
+    @classmethod
+    def begin(cls, K: ConvexSet, batch: tuple[int, ...], *, forget: bool = False) -> Growing:
+        """K itself."""
+        trials = prod(batch)
+        box = None
+        if forget:
+            poly, middle = K.polyhedral(), K._project(np.zeros(K.dim))
+            lower, upper = middle - K.diameter, middle + K.diameter
+            if poly is not None:
+                lower, upper = np.maximum(lower, poly.lower), np.minimum(upper, poly.upper)
+            box = np.broadcast_to(lower, (trials, K.dim)), np.broadcast_to(upper, (trials, K.dim))
+        pile = Pile.empty(trials, K.dim, box)
+        return cls(K, batch, 0, pile, np.zeros((trials, 0), dtype=np.int64), (), ((),) * trials)
+
+    def plus(self, constraint: Constraint, active: Any = None) -> Growing:
+        """With one more constraint, in the trials that are ``active`` (all if None).
+
+        The arrays of an affine constraint are copied; a constraint of another kind must not change later.
+        """
+        affine = constraint.affine()
+        t = self.t + 1
+        if affine is None:
+            trials = tuple((*own, len(self.curved)) for own in self.binding)
+            return self._replace(t=t, curved=(*self.curved, constraint), binding=trials)
+        B, M, n = self.pile.radius.size, constraint.row_count, self.K.dim
+        A = np.broadcast_to(affine[0], (*self.batch, M, n)).reshape(B, M, n)
+        b = np.broadcast_to(affine[1], (*self.batch, M)).reshape(B, M)
+        if active is not None:
+            b = np.where(np.reshape(active, (B, 1)), b, np.inf)
+        old = self.pile.near.count
+        pile = self.pile.plus(A, b, t)
+        working = self.working
+        if M <= JOIN * JOIN and pile.near.count > old:
+            fresh = np.broadcast_to(np.arange(old, pile.near.count), (B, pile.near.count - old))
+            working = np.concatenate([working, fresh], axis=1)
+        return self._replace(t=t, pile=pile, working=working)
+
+    def project(self, point: Array, infeasible: str = "raise", active: Any = None) -> tuple[Growing, Projection]:
+        """P_{S_t}(point) for each point of shape batch + (n,), as `cocopt.geometry.solve_projection`.
+
+        Trials that are not ``active`` get the point back. An empty S_t is searched for the least violation as a whole:
+        then (and with "nearest" in every later round) all rows are solved at once.
+        """
+        B, n = self.pile.radius.size, self.K.dim
+        y = np.ascontiguousarray(point).reshape(B, n)
+        x, feasible, least = y.copy(), np.ones(B, dtype=bool), np.zeros(B)
+        pile, working, binding = self.pile, self.working, list(self.binding)
+        todo = np.arange(B) if active is None else np.flatnonzero(active)
+        rung = "set"
+        while todo.size:
+            x[todo], found, rung, working = self._near(pile, working, binding, y, todo)
+            feasible[todo] = found
+            todo = todo[found]
+            todo = todo[pile.outside(x[todo], todo)]
+            slack = [pile._slack(i, x[i]) for i in todo]
+            size = np.sqrt(np.vecdot(x, x))
+            joins, done = np.full((B, JOIN), -1), np.ones(todo.size, dtype=bool)
+            for j, i in enumerate(todo):
+                excess = -slack[j] - ROUNDING * (size[i] + np.abs(pile.all.right[i, : pile.all.count]))
+                order = np.argsort(-excess)[:JOIN]
+                order = order[excess[order] > 0.0]
+                joins[i, : order.size], done[j] = order, order.size == 0
+            settled, todo = todo[done], todo[~done]
+            if todo.size:
+                fresh = np.where(joins < 0, -1, pile.near.count + np.arange(JOIN))
+                pile = pile._replace(near=pile.near.plus(pile.all.take(joins)), looks=pile.looks + todo.size)
+                working = np.concatenate([working, fresh], axis=1)
+            pile = pile.moved(x, settled, [slack[j] for j in np.flatnonzero(done)])
+        for i in np.flatnonzero(~feasible):
+            whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
+            x[i], feasible[i], least[i], rung = whole.point, whole.feasible, whole.least_violation, whole.rung
+        if infeasible == "raise" and not feasible.all():
+            trials = np.flatnonzero(~feasible)
+            raise InfeasibleRound(trials.tolist(), least[trials])
+        pile = pile.thinned(x)
+        after = self._replace(pile=pile, working=_tight(pile.near, x), binding=tuple(binding))
+        shape = self.batch
+        verdict = np.True_ if feasible.all() else feasible.reshape(shape)[()]
+        return after, Projection(x.reshape(*shape, n), rung, verdict, least.reshape(shape)[()])
+
+    def squares(self, point: Array) -> tuple[Growing, Array]:
+        """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,), if none was forgotten."""
+        x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
+        pile, total = self.pile.squares(x)
+        total = total.reshape(self.batch)
+        for constraint in self.curved:
+            total = total + np.square(np.maximum(constraint._rows(point).max(axis=-1), 0.0))
+        return self._replace(pile=pile), total[()]
+
+    def _near(
+        self, pile: Pile, working: Integers, binding: list[tuple[int, ...]], y: Array, trials: Integers
+    ) -> tuple[Array, NDArray[np.bool_], str, Integers]:
+        """The projections of some trials onto K, all near rows and all curved constraints; whether there is one."""
+        if not self.curved:
+            solved = self._kernel(pile.near, working, y, trials)
+            if solved is not None:
+                x, active, status = solved
+                left = np.flatnonzero(status != CONVERGED)
+                if left.size == 0:
+                    return x, np.ones(trials.size, dtype=bool), "kernel", working
+                if left.size < trials.size:
+                    feasible = np.ones(trials.size, dtype=bool)
+                    x[left], feasible[left], rung, working = self._ladder(pile, working, binding, y, trials[left])
+                    return x, feasible, rung, working
+        return self._ladder(pile, working, binding, y, trials)
+
+    def _kernel(
+        self, near: Rows, working: Integers, y: Array, trials: Integers
+    ) -> tuple[Array, Integers, Integers] | None:
+        """(points, binding rows, statuses) of the compiled kernel for polyhedra; None if there is none for K."""
+        poly = self.K.polyhedral()
+        room = KERNEL_ROWS - (0 if poly is None else poly.b.size)
+        if poly is None or working.shape[1] > room:
+            return None
+        from cocopt.kernels.growing import box_many_rows
+        from cocopt.kernels.rows import workspace
+
+        length = np.sqrt(np.vecdot(poly.A, poly.A))
+        unit, right, _, _ = near.arrays
+        warm = np.full((trials.size, room), -1)
+        warm[:, : working.shape[1]] = working[trials]
+        if trials.size < y.shape[0]:
+            y, unit, right = y[trials], unit[trials], right[trials]
+        return box_many_rows(  # type: ignore[no-any-return]
+            y, poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities, unit, right, warm,
+            workspace(KERNEL_ROWS, self.K.dim),
+        )  # fmt: skip
+
+    def _ladder(
+        self, pile: Pile, working: Integers, binding: list[tuple[int, ...]], y: Array, trials: Integers
+    ) -> tuple[Array, NDArray[np.bool_], str, Integers]:
+        """The same by the ladder of `cocopt.project` on a working set, which the most violated others join."""
+        near = pile.near.of_trials(trials)
+        held = working[trials]
+        x, feasible, rung = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
+        todo = np.arange(trials.size)
+        while todo.size:
+            rows = near.of_trials(todo).take(held[todo])
+            x[todo], feasible[todo], rung = self._solve(rows, [binding[i] for i in trials[todo]], y, trials[todo])
+            excess = -near.slack(x) - ROUNDING * near.noise(x)
+            trial, column = np.nonzero(held >= 0)
+            excess[trial, held[trial, column]] = -np.inf
+            joins = np.argsort(-excess, axis=1)[:, :JOIN]
+            joins = np.where((np.take_along_axis(excess, joins, axis=1) > 0.0) & feasible[:, None], joins, -1)
+            joined = (joins >= 0).any(axis=1)
+            held = np.concatenate([held, joins], axis=1)
+            for j in todo[feasible[todo]] if self.curved else ():
+                i = trials[j]
+                found = self._worst_curved(i, x[j], binding[i])
+                if found is not None:
+                    binding[i], joined[j] = (*binding[i], found), True
+            todo = todo[joined[todo]]
+        return x, feasible, rung, working
+
+    def _solve(self, rows: Rows, curved: list[tuple[int, ...]], y: Array, trials: Integers) -> tuple[Array, Any, str]:
+        """The projections onto K, these rows and these curved constraints."""
+        affine = Affine(*rows.original()) if rows.count else None
+        if not self.curved:
+            if affine is None:
+                return self.K._project(y[trials]), True, "set"
+            found = descend(self.K, affine, y[trials], None, None, "nearest", 500, 1e-7)
+            return found.point, found.feasible, found.rung
+        x, feasible, rung = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
+        for j, i in enumerate(trials):
+            members: list[Constraint] = [] if affine is None else [affine.trials(j)]
+            members += [self._curved(c, i) for c in curved[j]]
+            if not members:
+                x[j] = self.K._project(y[i])
+                continue
+            found = descend(self.K, Stack(members), y[i], None, None, "nearest", 500, 1e-7)
+            x[j], feasible[j], rung = found.point, found.feasible, found.rung
+        return x, feasible, rung
+
+    def _worst_curved(self, i: int, x: Array, held: tuple[int, ...]) -> int | None:
+        """The curved constraint that x violates most in units of its terms; None if only those held are violated."""
+        worst, found = SATISFIED, None
+        for c in range(len(self.curved)):
+            if c not in held:
+                own = self._curved(c, i)
+                excess = float(np.max(own._rows(x) / np.maximum(own.magnitude(x), 1e-300)))
+                if excess > worst:
+                    worst, found = excess, c
+        return found
+
+    def _curved(self, c: int, i: int) -> Constraint:
+        """A curved constraint in one trial."""
+        return _trial(self.curved[c], self.batch, tuple(np.unravel_index(i, self.batch)) if self.batch else ())
+
+    def _whole(self, i: int) -> Constraint:
+        """Everything that a trial has to satisfy."""
+        rows = self.pile.all.of_trials(np.array([i]))
+        A, b = rows.original()
+        affine: list[Constraint] = [Affine(A[0], b[0])] if rows.count else []
+        return Stack([*affine, *(self._curved(c, i) for c in range(len(self.curved)))])
+
+
+def _tight(near: Rows, x: Array) -> Integers:
+    """The near rows that bind at x, at most 2n of them a trial, −1 for none."""
+    slack = near.slack(x)
+    tight = (slack <= TIGHT * near.noise(x)) & (slack < np.inf)
+    width = min(int(tight.sum(axis=1).max(initial=0)), 2 * x.shape[1])
+    order = np.argsort(np.where(tight, slack, np.inf), axis=1, kind="stable")[:, :width]
+    return np.where(np.take_along_axis(tight, order, axis=1), order, -1)

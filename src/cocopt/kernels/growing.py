@@ -1,0 +1,130 @@
+"""Projection onto a polyhedron and the few of many rows that bind.
+
+The rows are normalised and far more than bind at the solution. The dual active-set method of `cocopt.kernels.rows`
+works on a working set of them; whenever it is done, the most violated of the other rows joins. Each joins with a strict
+gain of the dual, so this ends, and it ends at the projection onto all rows.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels.halfspace import FAR, rounding
+from cocopt.kernels.rows import IN, OUT, dot, maximise
+from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
+
+__all__ = ["box_many_rows"]
+
+JOINS = 1000  # rows that may join the working set in one projection
+
+
+@njit
+def worst(unit, right, x, noise, eps):
+    """The row that x violates most, beyond rounding; −1 if there is none."""
+    found, most = -1, 0.0
+    for i in range(right.shape[0]):
+        excess = dot(unit[i], x) - right[i]
+        excess -= noise + eps * abs(right[i])
+        if excess > most:
+            found, most = i, excess
+    return found
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], int64, float64[:,::1], float64[::1], "
+        "int64[::1], float64[::1], float64[::1], int64[::1], int64[::1]"
+    ],
+    "(n),(n),(n),(p,n),(p),(),(h,n),(h),(w),(s)->(n),(w),()",
+)
+def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm, work, x, active, status):
+    """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
+
+    All rows have length 1. ``warm`` are the rows to start with and ``active`` those that bind, −1 for none; ``work`` is the
+    `workspace` of p + w rows. If more than w rows have to be held at once the status is UNCONVERGED.
+    """
+    n, p, w = y.shape[0], own.shape[0], warm.shape[0]
+    m = p + w
+    rows = work[: m * n].reshape(m, n)
+    at = m * n
+    factor = work[at : at + m * m].reshape(m, m)
+    at += m * m
+    vectors = work[at : at + 7 * m].reshape(7, m)
+    lines = work[at + 7 * m :].reshape(3, n)
+    bound, caps, nu, state, r, d, order = (
+        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
+    )  # fmt: skip
+    which = np.empty(m, dtype=np.int64)
+    target = np.empty(n)
+    y_norm = np.sqrt(dot(y, y))
+    for i in range(w):
+        active[i] = -1
+    for j in range(n):
+        x[j] = target[j] = y[j]
+    if not y_norm < np.inf:
+        status[0] = NONFINITE
+        return
+    eps = rounding(n)
+    k = p
+    for i in range(p):
+        bound[i] = own_right[i]
+        which[i] = -1
+        for j in range(n):
+            rows[i, j] = own[i, j]
+    for i in range(w):
+        if warm[i] >= 0:
+            which[k], bound[k] = warm[i], right[warm[i]]
+            for j in range(n):
+                rows[k, j] = unit[warm[i], j]
+            k += 1
+    for i in range(m):
+        caps[i] = np.inf
+    for again in range(2):
+        for i in range(k):
+            nu[i] = 0.0
+            state[i] = IN if i < equalities else OUT
+        for _ in range(JOINS):
+            status[0] = maximise(
+                target, lower, upper, rows[:k], bound[:k], caps[:k], equalities, nu[:k], state[:k], x,
+                lines[0], lines[1], lines[2], r[:k], d[:k], order[:k], factor, y_norm,
+            )  # fmt: skip
+            if status[0] != CONVERGED:
+                return
+            noise = y_norm + np.sqrt(dot(x, x))
+            for i in range(k):
+                noise += abs(nu[i])
+            joins = worst(unit, right, x, noise * eps, eps)
+            if joins < 0:
+                break
+            status[0] = UNCONVERGED
+            if k == m:  # those that do not bind leave
+                k = p
+                for i in range(p, m):
+                    if state[i] == IN:
+                        which[k], bound[k], nu[k], state[k] = which[i], bound[i], nu[i], state[i]
+                        for j in range(n):
+                            rows[k, j] = rows[i, j]
+                        k += 1
+                if k == m:
+                    return
+            which[k], bound[k], nu[k], state[k] = joins, right[joins], 0.0, OUT
+            for j in range(n):
+                rows[k, j] = unit[joins, j]
+            k += 1
+        if status[0] != CONVERGED:
+            return
+        if again == 0:
+            held = 0
+            for i in range(p, k):
+                if state[i] == IN:
+                    active[held] = which[i]
+                    held += 1
+        x_norm = np.sqrt(dot(x, x))
+        if y_norm <= FAR * x_norm:
+            return
+        # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
+        for j in range(n):
+            target[j] = x[j]
+        y_norm = x_norm

@@ -1,0 +1,141 @@
+"""Hinge prox over a simplex with a single row; with cap = inf, the projection onto {x ≥ 0, Σx = total, ⟨a, x⟩ ≤ b}.
+
+x(ν) = max(0, y − ν a − τ(ν)), where τ(ν) makes the entries add up: Newton's method on a convex piecewise linear
+function, which cannot overshoot twice (Michelot 1986). h(ν) = ⟨a, x(ν)⟩ − b never increases and is piecewise linear;
+its root is the multiplier.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels.halfspace import EMPTY, FAR, rounding
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+
+__all__ = ["simplex_halfspace"]
+
+
+@njit
+def settle(y, a, nu, tau, total):
+    """(τ(ν), ⟨a, x(ν)⟩, −h'(ν)) from a first guess of τ.
+
+    The supports {j : y_j − ν a_j > τ} are nested, so two of the same size are the same.
+    """
+    n = y.shape[0]
+    count, inner, slope = -1.0, 0.0, 0.0
+    for _ in range(n + 100):
+        size, s, s_a, s_aa, s_as = 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(n):
+            z = y[j] - nu * a[j]
+            inside = 1.0 if z > tau else 0.0
+            w = a[j] * inside
+            size += inside
+            s += z * inside
+            s_a += w
+            s_aa += w * a[j]
+            s_as += w * z
+        if size == 0.0:  # τ is beyond every entry: the largest one alone would need total
+            top = -np.inf
+            for j in range(n):
+                top = max(top, y[j] - nu * a[j])
+            tau = top - total
+            continue
+        tau = (s - total) / max(size, 1.0)
+        inner, slope = s_as - tau * s_a, s_aa - s_a * s_a / max(size, 1.0)
+        if size == count:
+            break
+        count = size
+    return tau, inner, slope
+
+
+@njit
+def search(y, a, b, total, cap, tol):
+    """(ν, τ(ν), h(ν)): |h| ≤ tol, or ν = 0 and h < 0, or h > 0 at ν = cap or where h is flat for ever."""
+    n = y.shape[0]
+    s, spread, a_sq = 0.0, 0.0, 0.0
+    for j in range(n):
+        s += y[j]
+        a_sq += a[j] * a[j]
+        spread = max(spread, abs(y[j]))
+    tau, inner, slope = settle(y, a, 0.0, (s - total) / n, total)
+    nu, h = 0.0, inner - b
+    if h <= tol:
+        return nu, tau, h
+    lo, hi, cap_seen = 0.0, cap, False
+    norm = max(np.sqrt(a_sq), 1e-300)
+    unit = (spread + total) / norm  # what it takes to move the largest entry out
+    for step in range(200):
+        # where rounding leaves nothing of the slope, h is flat: look further out
+        trial = nu + h / max(slope, 1e-300) if slope > 1e-14 * a_sq else lo
+        if trial >= hi and not cap_seen and cap < np.inf:
+            cap_seen, trial = True, cap
+        elif not lo < trial < hi or (step > 12 and step % 2 == 0):
+            if hi < np.inf:
+                trial = 0.5 * (lo + hi)
+            else:
+                trial = 4.0 * nu + unit
+            if not lo < trial < hi or nu > 1e12 * unit:
+                return nu, tau, h
+        nu = trial
+        tau, inner, slope = settle(y, a, nu, tau, total)
+        h = inner - b
+        if abs(h) <= tol or (nu == cap and h > 0.0):
+            return nu, tau, h
+        above = h > 0.0
+        lo, hi = nu if above else lo, hi if above else nu
+    return nu, tau, h
+
+
+@guvectorize(
+    ["float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
+    "(n),(),(n),(),()->(n),(),()",
+)
+def simplex_halfspace(y, total, a, b, cap, x, nu, status):
+    """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status."""
+    n = y.shape[0]
+    a_sq, y_sq, s, inner, lowest = 0.0, 0.0, 0.0, 0.0, np.inf
+    for j in range(n):
+        a_sq += a[j] * a[j]
+        y_sq += y[j] * y[j]
+        s += y[j]
+        inner += a[j] * y[j]
+        lowest = y[j] if y[j] < lowest else lowest
+        x[j] = y[j]
+    nu[0] = 0.0
+    status[0] = NONFINITE
+    if not (a_sq + y_sq < np.inf and b > -np.inf):
+        return
+    if a_sq == 0.0 and b < 0.0 and cap == np.inf:
+        status[0] = INFEASIBLE
+        return
+    eps = rounding(n)
+    level = b if b < np.inf and a_sq > 0.0 else 1e300  # 1e300 never binds
+    row = np.sqrt(a_sq) * total + abs(b) if level < 1e300 else 0.0
+    tol = eps * (row + np.sqrt(a_sq * y_sq))
+    status[0] = CONVERGED
+    if lowest >= 0.0 and abs(s - total) <= eps * total and inner - level <= tol:
+        return
+    nu[0], tau, h = search(y, a, level, total, cap, tol)
+    x_sq = 0.0
+    for j in range(n):
+        z = y[j] - nu[0] * a[j] - tau
+        x[j] = z if z > 0.0 else 0.0
+        x_sq += x[j] * x[j]
+    if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * EMPTY * total:
+        status[0] = UNCONVERGED  # ν a has cost more digits than the promise leaves
+    if h > 16.0 * tol and nu[0] < cap:
+        least = np.inf
+        for j in range(n):
+            least = min(least, a[j])
+        least = total * least - level
+        status[0] = INFEASIBLE if least > EMPTY * row else status[0] if h <= EMPTY * row else UNCONVERGED
+    elif h < -16.0 * tol and nu[0] > 0.0:
+        status[0] = UNCONVERGED
+    if status[0] == CONVERGED and y_sq > FAR * FAR * x_sq:
+        # y − ν a − τ has lost digits that x can have: project the result, which is near, once more
+        again, tau, h = search(x, a, level if nu[0] < cap else 1e300, total, np.inf, eps * row)
+        for j in range(n):
+            z = x[j] - again * a[j] - tau
+            x[j] = z if z > 0.0 else 0.0

@@ -1,0 +1,471 @@
+"""`cocopt.run`: what it computes, that it is the same however it is computed, and what it says and writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cocopt
+from cocopt import CLASP, Box, constraints, losses, problems, steps
+from cocopt.errors import InvalidInput
+from cocopt.experiments import Result, TrialFailed
+from cocopt.experiments.algorithms import resolve
+from cocopt.experiments.plots import _look, figure
+from cocopt.experiments.results import interval
+from cocopt.experiments.runner import recorded
+from cocopt.experiments.specs import Spec, parse
+
+HORIZON = 12
+
+
+class Targets(problems.Problem):
+    """½‖x − c_t‖² over the box, below a line that always passes above 0: all of it can be computed by hand."""
+
+    K = Box(-1.0, 1.0, dim=2)
+    rounds = HORIZON
+
+    def round(self, rng: np.random.Generator, t: int) -> tuple[losses.Distance, constraints.Affine]:
+        return losses.Distance(rng.uniform(-0.5, 0.5, size=2)), constraints.Affine([1.0, 1.0], 1.5)
+
+    def centers(self, seed: int, trial: int) -> np.ndarray:
+        found = [reveal(k)[0].center[0] for _, n, reveal in self.blocks(seed, [trial], HORIZON) for k in range(n)]
+        return np.array(found)
+
+
+class Contradiction(Targets):
+    """From round 5 on no action satisfies all constraints."""
+
+    def round(self, rng: np.random.Generator, t: int) -> tuple[losses.Distance, constraints.Affine]:
+        loss, _ = super().round(rng, t)
+        return loss, constraints.Affine([1.0, 0.0], 0.5) if t < 5 else constraints.Affine([-1.0, 0.0], -0.75)
+
+
+class Poisoned(Targets):
+    """The loss is NaN in round 7 of one trial, which it knows by its data."""
+
+    bad = 12
+
+    def round(self, rng: np.random.Generator, t: int) -> tuple[losses.Distance, constraints.Affine]:
+        loss, constraint = super().round(rng, t)
+        if t == 7 and np.array_equal(loss.center, Targets().centers(0, self.bad)[6]):
+            loss = losses.Distance([np.nan, 0.0])
+        return loss, constraint
+
+
+def still(K: Any, start: Any) -> CLASP:
+    """Plays (0.5, 0.5) for ever."""
+    return CLASP(K, start=np.full(np.shape(start), 0.5), steps=steps.Constant(1e-300))
+
+
+def small(**settings: Any) -> Result:
+    return cocopt.run("olr", ["clasp", "recoo", "adagrad"], **{"trials": 7, "rounds": 30, "chunk": 3, **settings})
+
+
+def same(one: Result, other: Result, tolerance: float = 0.0) -> None:
+    assert one.algorithms == other.algorithms
+    for label in one.algorithms:
+        first, second = one.curves(label), other.curves(label)
+        assert first.keys() == second.keys()
+        for metric in first:
+            np.testing.assert_allclose(first[metric], second[metric], rtol=tolerance, atol=tolerance, err_msg=metric)
+        np.testing.assert_allclose(one.regret(label), other.regret(label), rtol=tolerance, atol=tolerance)
+
+
+# ---------------------------------------------------------------- what it computes
+
+
+def test_metrics_and_regret_are_those_computed_by_hand() -> None:
+    trials = 5
+    result = cocopt.run(Targets(), {"still": still}, trials=trials, seed=3, chunk=2)
+    finals = result.finals("still")
+    for trial in range(trials):
+        centers = Targets().centers(3, trial)
+        loss = 0.5 * np.sum((0.5 - centers) ** 2)
+        best = 0.5 * np.sum((centers.mean(axis=0) - centers) ** 2)  # the mean is feasible
+        assert finals["loss"][trial] == pytest.approx(loss, rel=1e-12)
+        assert finals["regret"][trial] == pytest.approx(loss - best, rel=1e-6)
+        assert finals["ccv_soft"][trial] == pytest.approx(HORIZON * (1.0 - 1.5), rel=1e-12)
+        assert finals["ccv1"][trial] == finals["ccv2"][trial] == 0.0
+
+
+def test_every_trial_is_what_a_single_learner_would_do() -> None:
+    result = small(regret=False)
+    problem = problems.get("olr")
+    for trial in (0, 3, 6):
+        learner = CLASP(problem.K, start=problem.start(0, [trial])[0])
+        seen = []
+        for _, count, reveal in problem.blocks(0, [trial], 30):
+            for k in range(count):
+                loss, constraint = reveal(k)
+                learner.tell(losses.Norm(loss.H[0], loss.y[0]), constraints.Affine(constraint.A[0], constraint.b[0]))
+                seen.append((learner.ledger.loss, learner.ledger.ccv1, learner.ledger.ccv2))
+        curves = result.curves("clasp")
+        for metric, values in zip(("loss", "ccv1", "ccv2"), np.transpose(seen), strict=True):
+            np.testing.assert_allclose(curves[metric][trial], values[result.points - 1], rtol=1e-10)
+
+
+@given(st.integers(1, 10**6))
+def test_few_points_are_kept_the_last_and_the_checkpoints_among_them(rounds: int) -> None:
+    points, checkpoints = recorded(rounds)
+    assert len(points) <= 202
+    assert set(checkpoints) <= set(points) <= set(range(1, rounds + 1))
+    assert points[0] == checkpoints[0] == 1
+    assert points[-1] == checkpoints[-1] == rounds
+    assert list(points) == sorted(set(points))
+    if rounds <= 60:
+        assert len(points) == rounds
+
+
+def test_intervals_are_students() -> None:
+    values = np.random.default_rng(0).normal(size=(10, 3))
+    mean, low, high = interval(values)
+    half = 2.2621571628 * values.std(axis=0, ddof=1) / np.sqrt(10)  # the 97.5% quantile for 9 degrees of freedom
+    np.testing.assert_allclose(mean, values.mean(axis=0))
+    np.testing.assert_allclose(low, values.mean(axis=0) - half, rtol=1e-9)
+    np.testing.assert_allclose(high, values.mean(axis=0) + half, rtol=1e-9)
+    assert np.isnan(interval(np.ones(1)).ci_low)
+
+
+def test_paired_differences_are_those_of_the_same_trials() -> None:
+    result = small()
+    difference = result.paired("clasp", "adagrad")
+    for metric in ("loss", "ccv1", "regret"):
+        assert difference[metric] == interval(result.finals("clasp")[metric] - result.finals("adagrad")[metric])
+    assert difference["regret"].mean == pytest.approx(difference["loss"].mean, rel=1e-9)  # the comparator is the same
+
+
+# ---------------------------------------------------------------- the same however it is computed
+
+
+def test_bit_equal_for_any_number_of_jobs() -> None:
+    alone = small(jobs=1)
+    same(alone, small(jobs=2))
+    same(alone, small())
+
+
+def test_chunks_of_trials_do_not_matter() -> None:
+    same(small(), small(chunk=100), tolerance=1e-10)
+
+
+def test_more_trials_begin_with_the_same_ones() -> None:
+    few, many = small(regret=False), small(trials=9, regret=False)
+    for metric, values in few.curves("clasp").items():
+        np.testing.assert_array_equal(values[:6], many.curves("clasp")[metric][:6])
+
+
+def test_seeds_differ() -> None:
+    assert (small(regret=False).finals("clasp")["loss"] != small(regret=False, seed=1).finals("clasp")["loss"]).all()
+
+
+# ---------------------------------------------------------------- descriptions
+
+
+NAMES = st.from_regex(r"[a-z][a-z-]{0,8}", fullmatch=True)
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-1000, 1000)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.from_regex(r"[a-z]{1,8}", fullmatch=True).filter(
+        lambda word: word not in ("none", "true", "false", "inf", "nan")
+    )
+)
+
+
+@given(NAMES, st.dictionaries(NAMES, VALUES, max_size=3))
+def test_descriptions_are_read_as_they_are_written(name: str, options: dict[str, Any]) -> None:
+    (spec,) = parse(str(Spec(name, options)))
+    assert spec == Spec(name, options)
+
+
+def test_a_sweep_is_every_combination() -> None:
+    found = [str(spec) for spec in parse("clasp:scale=0.25|1,rows=all|worst")]
+    assert found == [
+        "clasp:scale=0.25,rows=all",
+        "clasp:scale=0.25,rows=worst",
+        "clasp:scale=1,rows=all",
+        "clasp:scale=1,rows=worst",
+    ]
+
+
+def test_files_may_have_options() -> None:
+    (spec,) = parse("some/folder/file.py:Name:price=2")
+    assert spec == ("some/folder/file.py:Name", {"price": 2})
+    assert spec.in_file
+
+
+def build(description: Any, problem: str = "olr", rounds: int = 100) -> Any:
+    found = problems.get(problem)
+    return resolve(description)[0].build(found, rounds, found.start(0, [0]))
+
+
+def test_options_reach_the_algorithm() -> None:
+    learner = build("clasp:beta=0.7,scale=2,rows=worst,window=3")
+    assert (learner.steps, learner.rows, learner.window) == (steps.Power(0.7, 2.0), "worst", 3)
+    assert build("clasp").steps == steps.Power(0.5)
+    assert build("clasp:window=none").window is None
+    assert build("clasp:steps=constant,c=0.1").steps == steps.Constant(0.1)
+    assert build("clasp:steps=strongly-convex", "tracking").steps == steps.StronglyConvex(1.0)
+    assert build("clasp:steps=adaptive").steps == steps.Adaptive(np.sqrt(10))
+    assert build("recoo:strong_convexity=problem", "tracking").strong_convexity == 1.0
+    assert build("recoo", "tracking").strong_convexity is None
+
+
+def test_horizon_and_constants_come_from_run_and_problem() -> None:
+    olr = problems.get("olr")
+    learner = build("adagrad", rounds=77)
+    assert (learner.horizon, learner.lipschitz) == (77, max(olr.lipschitz_f, olr.lipschitz_g))
+    assert build("adagrad:lipschitz=3,horizon=9", rounds=77).lipschitz == 3.0
+    authors = problems.get("olr", constants="authors")
+    learner = resolve("adagrad")[0].build(authors, 100, authors.start(0, [0]))
+    assert (learner.lipschitz, learner.diameter) == (100.0, np.sqrt(2))
+
+
+def test_a_configured_learner_is_a_pattern() -> None:
+    configured = CLASP(Box(0.0, 1.0, dim=10), steps=steps.Power(0.7, scale=2.0))
+    result = cocopt.run("olr", [configured, "clasp:beta=0.7,scale=2"], trials=2, rounds=10, regret=False)
+    np.testing.assert_array_equal(result.finals("CLASP")["loss"], result.finals("clasp:beta=0.7,scale=2")["loss"])
+    with pytest.raises(InvalidInput, match="expected the problem's own K"):
+        cocopt.run("olr", CLASP(Box(0.0, 2.0, dim=10)), trials=2, rounds=10)
+
+
+def test_names_can_be_chosen() -> None:
+    result = cocopt.run(
+        "olr", {"ours": CLASP(Box(0.0, 1.0, dim=10)), "theirs": "recoo"}, trials=2, rounds=5, regret=False
+    )
+    assert result.algorithms == ["ours", "theirs"]
+
+
+# ---------------------------------------------------------------- what it says and writes
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    folder = tmp_path_factory.mktemp("results")
+    return small(out=folder), folder
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_summary_csv_has_the_columns_agreed_on(saved: tuple[Result, Path]) -> None:
+    result, folder = saved
+    rows = read(folder / "summary.csv")
+    assert list(rows[0]) == ["problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high"]
+    assert {row["algorithm"] for row in rows} == {"clasp", "recoo", "adagrad"}
+    metrics = {row["metric"] for row in rows if row["algorithm"] == "recoo"}
+    assert metrics >= {"loss", "regret", "ccv_soft", "ccv1", "ccv2", "ccv2_sum"}
+    for row in rows:
+        assert (row["problem"], row["rounds"], row["trials"]) == ("olr", "30", "7")
+        found = interval(result.finals(row["algorithm"])[row["metric"]])
+        assert tuple(float(row[name]) for name in ("mean", "ci_low", "ci_high")) == found
+
+
+def test_other_tables_hold_what_the_result_holds(saved: tuple[Result, Path]) -> None:
+    result, folder = saved
+    finals = read(folder / "finals.csv")
+    assert len(finals) == 3 * 7
+    for row in finals:
+        for metric, values in result.finals(row["algorithm"]).items():
+            assert float(row[metric]) == values[int(row["trial"])]
+    curves = [row for row in read(folder / "curves.csv") if (row["algorithm"], row["metric"]) == ("clasp", "ccv2")]
+    assert [int(row["round"]) for row in curves] == result.points.tolist()
+    assert [float(row["mean"]) for row in curves] == result.curves("clasp")["ccv2"].mean(axis=0).tolist()
+    paired = [row for row in read(folder / "paired.csv") if row["metric"] == "ccv1"]
+    assert [(row["first"], row["second"]) for row in paired] == [
+        ("clasp", "recoo"),
+        ("clasp", "adagrad"),
+        ("recoo", "adagrad"),
+    ]
+    assert float(paired[0]["ci_low"]) == result.paired("clasp", "recoo")["ccv1"].ci_low
+
+
+def test_the_configuration_is_written_down(saved: tuple[Result, Path]) -> None:
+    _, folder = saved
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert config["versions"].keys() >= {"cocopt", "numpy", "numba", "python"}
+    experiment = config["experiments"]["olr"]
+    assert (experiment["seed"], experiment["trials"], experiment["rounds"], experiment["chunk"]) == (0, 7, 30, 3)
+    assert experiment["problem"]["options"]["loss"] == "norm"
+
+
+def test_figures_are_written_and_are_the_same_each_time(saved: tuple[Result, Path], tmp_path: Path) -> None:
+    result, folder = saved
+    result.save(tmp_path)
+    for name in ("olr.pdf", "olr.png", "olr-regret.pdf", "olr-regret.png"):
+        content = (folder / name).read_bytes()
+        assert content.startswith(b"%PDF" if name.endswith("pdf") else b"\x89PNG")
+        assert content == (tmp_path / name).read_bytes()
+    with pytest.raises(InvalidInput, match=r"expected a file name that ends in .pdf, .png or .svg, got 'olr.doc'"):
+        result.plot(tmp_path / "olr.doc")
+
+
+def texts(drawn: Any) -> str:
+    from matplotlib.text import Text
+
+    return " ".join(text.get_text() for text in drawn.findobj(Text)).replace("\n", " ")
+
+
+def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
+    result, _ = saved
+    drawn = figure(result, "regret")
+    shown = texts(drawn)
+    for part in ("CLASP", "RECOO", "AdaGrad", "95% confidence interval of the mean", "bounds of the theory", "Regret"):
+        assert part in shown
+    drawn.draw_without_rendering()
+    legend = drawn.legends[0].get_window_extent()
+    assert all(axes.get_window_extent().y0 >= legend.y1 for axes in drawn.axes)  # it hides nothing
+
+
+def test_algorithms_differ_in_colour_and_in_line_style() -> None:
+    looks = [_look(i) for i in range(6)]
+    assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6
+
+
+def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: Path) -> None:
+    result = cocopt.run(Contradiction(), "clasp", trials=3, out=tmp_path)
+    assert result.feasible is not None
+    assert result.feasible[:, result.checkpoints < 5].all()
+    assert not result.feasible[:, result.checkpoints >= 5].any()
+    assert np.isnan(result.finals("clasp")["regret"]).all()
+    sentence = "No action satisfies all 12 constraints in 3 of 3 trials"
+    assert sentence in result.summary()
+    assert sentence in texts(figure(result, "regret"))
+    assert result.bounds("clasp") is None  # theory promises nothing here
+    (row,) = [row for row in read(tmp_path / "summary.csv") if row["metric"] == "regret"]
+    assert (row["mean"], row["ci_low"], row["ci_high"]) == ("", "", "")
+    (row,) = [row for row in read(tmp_path / "summary.csv") if row["metric"] == "ccv1"]
+    assert float(row["mean"]) == result.finals("clasp")["ccv1"].mean()
+
+
+def test_frames_need_pandas(saved: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"Result\.to_frame needs pandas"):
+        saved[0].to_frame()
+
+
+def test_frames_hold_the_tables(saved: tuple[Result, Path]) -> None:
+    pandas = pytest.importorskip("pandas")
+    result, folder = saved
+    for which in ("summary", "finals", "curves", "paired"):
+        pandas.testing.assert_frame_equal(result.to_frame(which), pandas.read_csv(folder / f"{which}.csv"))
+
+
+def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
+    result, _ = saved
+    for label in result.algorithms:
+        bounds = result.bounds(label)
+        assert bounds is not None
+        at = np.searchsorted(result.points, result.checkpoints)
+        assert (result.regret(label) <= bounds.regret[at]).all()
+        assert (result.curves(label)["ccv1"] <= bounds.ccv1).all()
+        assert (result.curves(label)["ccv2"] <= bounds.ccv2).all()
+    assert (result.regret("clasp")[:, -1] <= result.finals("clasp")["certificate"]).all()
+
+
+# ---------------------------------------------------------------- failures
+
+
+def test_a_failure_names_problem_algorithm_trial_and_round() -> None:
+    with pytest.raises(TrialFailed, match=r"losses\.Distance: center: expected finite numbers, got nan") as caught:
+        cocopt.run(Poisoned(), {"mine": "clasp"}, trials=20, chunk=20)
+    error = caught.value
+    assert (error.problem, error.algorithm, error.trial, error.round) == ("Poisoned", "mine", 12, 7)
+    assert re.match("Poisoned, mine, trial 12, round 7: ", str(error))
+
+
+def test_failures_reach_us_from_other_processes() -> None:
+    with pytest.raises(TrialFailed, match="Poisoned, clasp, trial 12, round 7: "):
+        cocopt.run(Poisoned(), "clasp", trials=20, chunk=5, jobs=2, regret=False)
+
+
+def test_an_error_in_a_users_code_is_located() -> None:
+    class Broken(Targets):
+        def round(self, rng: np.random.Generator, t: int) -> Any:
+            return 1 // (t - 4)
+
+    with pytest.raises(TrialFailed, match=r"Broken, clasp, .*ZeroDivisionError: .*test_run.py, line \d+"):
+        cocopt.run(Broken(), "clasp", trials=2, regret=False)
+
+
+BAD = {
+    "zero trials": ({"trials": 0}, "trials: expected a positive integer, got int 0"),
+    "negative trials": ({"trials": -3}, "trials: expected a positive integer, got int -3"),
+    "half a trial": ({"trials": 2.5}, "trials: expected a positive integer"),
+    "zero rounds": ({"rounds": 0}, "rounds: expected a positive integer"),
+    "zero jobs": ({"jobs": 0}, "jobs: expected a positive integer"),
+    "negative seed": ({"seed": -1}, "seed: expected a non-negative integer"),
+    "engine": ({"engine": "spark"}, 'engine: expected "local" or "dask"'),
+    "problem": ({"problem": "orl"}, r"got 'orl'; did you mean olr"),
+    "problem's option": ({"problem": "olr:los=norm"}, "got 'los'; did you mean loss"),
+    "problem's value": ({"problem": "olr:loss=cubic"}, "loss: expected one of norm, squared"),
+    "problem's type": ({"problem": 3}, "problem: expected a name or a Problem, got int 3"),
+    "a sweep of problems": ({"problem": "olr:loss=norm|squared"}, "expected one problem, got a sweep over 2"),
+    "algorithm": ({"algorithms": "clapsp"}, "algorithm: expected a known name, got 'clapsp'; did you mean clasp"),
+    "algorithm's option": ({"algorithms": "clasp:bta=1"}, "got 'bta'; did you mean beta"),
+    "algorithm's value": ({"algorithms": "clasp:beta=7"}, r"beta: expected a number in \(0, 1\), got 7"),
+    "option without value": ({"algorithms": "clasp:beta"}, "expected option=value, got 'beta'"),
+    "option twice": ({"algorithms": "clasp:beta=0.5,beta=0.6"}, "expected each option once, got beta again"),
+    "unfitting option": ({"algorithms": "clasp:steps=constant,beta=0.5"}, "beta: expected no such option with"),
+    "schedule": ({"algorithms": "clasp:steps=powr"}, "steps: expected a known name, got 'powr'; did you mean power"),
+    "same name twice": ({"algorithms": ["clasp", "clasp"]}, "expected different names, got 'clasp' 2 times"),
+    "no algorithm": ({"algorithms": []}, "algorithms: expected at least one, got none"),
+    "algorithm's type": ({"algorithms": [3]}, "algorithms: expected names, learners or functions"),
+    "lacking modulus": ({"algorithms": "clasp:steps=strongly-convex"}, "expected m, got none: the problem 'olr' does"),
+    "lacking modulus too": ({"algorithms": "recoo:strong_convexity=problem"}, "expected strong_convexity, got none"),
+    "lacking constant": ({"problem": Targets(), "algorithms": "adagrad"}, "adagrad: expected lipschitz, got none"),
+    "no learner": ({"algorithms": [lambda K, start: 3]}, "expected a cocopt.algorithms.Learner, got int 3"),
+    "no such file": ({"problem": "nowhere/file.py:Name"}, "nowhere/file.py:Name: expected"),
+    "no such file either": ({"algorithms": "nowhere/file.py:Name"}, "nowhere/file.py:Name: expected"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_use_is_told_before_anything_runs(case: str) -> None:
+    arguments, message = BAD[case]
+    with pytest.raises(InvalidInput, match=message):
+        cocopt.run(**{"problem": "olr", "algorithms": "clasp", "trials": 2, "rounds": 5, **arguments})
+
+
+def test_an_unbounded_set_has_no_best_action() -> None:
+    class Endless(Targets):
+        K = Box(0.0, np.inf, dim=2)
+
+    with pytest.raises(
+        InvalidInput, match="regret: expected False, since the set of the problem 'Endless' is unbounded"
+    ):
+        cocopt.run(Endless(), "clasp", trials=2)
+    assert cocopt.run(Endless(), "clasp", trials=2, regret=False).summary()
+
+
+def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"engine='dask' needs Dask: pip install 'cocopt\[dask\]'"):
+        cocopt.run("olr", "clasp", trials=2, rounds=5, engine="dask")
+
+
+def test_dask_gives_the_same_bits() -> None:
+    pytest.importorskip("distributed")
+    program = """
+import cocopt
+from distributed import Client
+if __name__ == "__main__":
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
+        result = cocopt.run("olr", ["clasp", "recoo"], trials=6, rounds=20, chunk=2, engine="dask")
+    here = cocopt.run("olr", ["clasp", "recoo"], trials=6, rounds=20, chunk=2, jobs=1)
+    print(all((result.finals(a)[m] == here.finals(a)[m]).all() for a in here.algorithms for m in here.finals(a)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"]
