@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import clasp
 from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, race
 
 import cocopt
@@ -154,6 +155,7 @@ def main() -> None:
         (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
         ("From 1 row to 100", lambda: sweep(max(2, repeat // 4))),
         ("Large n", lambda: growth(max(3, repeat // 3), largest=not options.quick)),
+        ("CLASP on the paper's regression, time per trial and round", lambda: clasp.table(race, row, max(2, repeat // 3))),
         ("Start", import_time),
     ]:
         print(f"**{title}**\n")

@@ -1,12 +1,11 @@
-"""CLASP as a naive loop around CVXPY; nothing here imports cocopt. Sets and constraints are described as in reference.py."""
+"""CLASP as a naive loop around CVXPY; nothing here imports cocopt. Descriptions are those of reference.py."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
 
-import cvxpy as cp
 import numpy as np
 import reference
 from reference import Array, Description
@@ -22,7 +21,6 @@ class Seen(NamedTuple):
     step: float
     target: Array  # x_t − η_t ∇f_t(x_t)
     next: Array  # x_{t+1}
-    sharp: bool  # whether that is known to rounding
 
 
 def loss(f: Description, x: Array) -> tuple[float, Array]:
@@ -64,24 +62,20 @@ def step(rule: Description, t: int, squares: float) -> float:
     raise ValueError(rule)
 
 
-def single_row(g: Description, i: int) -> Description:
-    """The i-th row of g alone."""
+def single_row(g: Description, i: int, x: Array) -> Description:
+    """The i-th row of g alone; x is any point."""
     match g:
         case ("Affine", A, b):
             return ("Affine", A[i : i + 1], b[i : i + 1])
         case ("Stack", parts):
             for part in parts:
-                count = len(rows(part, np.zeros(width(part))))
+                count = len(rows(part, x))
                 if i < count:
-                    return single_row(part, i)
+                    return single_row(part, i, x)
                 i -= count
         case ("from_cvxpy", inner):
-            return single_row(inner, i)
+            return single_row(inner, i, x)
     return g
-
-
-def width(g: Description) -> int:
-    return width(g[1][0] if g[0] == "Stack" else g[1]) if g[0] in ("Stack", "from_cvxpy", "Function") else g[1].shape[-1]
 
 
 def rows(g: Description, x: Array) -> Array:
@@ -90,31 +84,29 @@ def rows(g: Description, x: Array) -> Array:
     return values.max(keepdims=True) if g[0] == "Function" else values
 
 
-def project(K: Description, demanded: Sequence[Description], y: Array) -> tuple[Array, bool]:
-    """argmin of ‖x − y‖ over K and all of the constraints, and whether it is known to rounding.
+def project(K: Description, demanded: Sequence[Description], y: Array) -> Array:
+    """argmin of ‖x − y‖ over K and all of the constraints.
 
     Constraints join as they are found violated: a solution without some of them that satisfies these too is the
-    solution. CVXPY's point alone is good to about 1e-4 where boundaries are curved; it is polished by Newton's method on
-    the KKT conditions, unless these are badly conditioned there, as at the apex of a cone.
+    solution. CVXPY's point alone is good to about 1e-4 where boundaries are curved; it is polished by Newton's method
+    on the KKT conditions, unless these are badly conditioned there, as at the apex of a cone.
     """
     waiting, joined = merged(demanded), []
-    x, sharp = y, True
-    if reference.outside(K, y) > 0.0:
-        x, sharp = solve(K, [], y)
+    x = solve(K, [], y) if reference.outside(K, y) > 0.0 else y
     while violated := [g for g in waiting if (reference.rows(g, x) > 1e-10).any()]:
         joined += violated
         waiting = [g for g in waiting if not any(g is other for other in violated)]
-        x, sharp = solve(K, joined, y)
-    return x, sharp
+        x = solve(K, joined, y)
+    return x
 
 
-def solve(K: Description, demanded: list[Description], y: Array) -> tuple[Array, bool]:
+def solve(K: Description, demanded: list[Description], y: Array) -> Array:
     g = ("Stack", demanded)
     x = reference.by_cvxpy(K, g, y)
     try:
-        return reference.polish(reference.pieces(K) + reference.pieces(g), np.eye(len(y)), -y, x), True
+        return reference.polish(reference.pieces(K) + reference.pieces(g), np.eye(len(y)), -y, x)
     except reference.BadlyConditioned:
-        return x, False
+        return x
 
 
 def merged(demanded: Sequence[Description]) -> list[Description]:
@@ -143,7 +135,7 @@ def run(
     rule: Description,
     mode: str,
     window: int | None,
-) -> Iterator[Seen]:
+) -> Generator[Seen, Array | None, None]:
     """CLASP's rounds; the caller may `send` another x_{t+1} to go on from."""
     x, squares = start, 0.0
     kept: list[tuple[Description, Description]] = []  # each constraint, and what of it is demanded
@@ -153,10 +145,10 @@ def run(
         eta = step(rule, t, squares)
         seen = rows(g, x)
         past = sum(max(0.0, rows(old, x).max()) ** 2 for old, _ in kept)
-        kept.append((g, single_row(g, int(np.argmax(seen))) if mode == "worst" else g))
+        kept.append((g, single_row(g, int(np.argmax(seen)), x) if mode == "worst" else g))
         target = x - eta * gradient
-        following, sharp = project(K, [demanded for _, demanded in kept], target)
+        following = project(K, [demanded for _, demanded in kept], target)
         if window is not None:
             kept = kept[1:] if len(kept) == window else kept
-        other = yield Seen(x, value, seen, past, eta, target, following, sharp)
+        other = yield Seen(x, value, seen, past, eta, target, following)
         x = following if other is None else other

@@ -448,3 +448,19 @@ def test_arguments_are_checked():
     AdaGrad(half, 10, 1.0, diameter=2.0)
     AdaGrad(half, 10, 1.0, strong_convexity=1.0)  # its formula knows no diameter
     assert isinstance(cocopt.RECOO(half), RECOO)
+
+
+@pytest.mark.parametrize(
+    "make", [RECOO, lambda K, **o: RECOO(K, rows="worst", **o), CLASPF, lambda K, **o: AdaGrad(K, 9, 1.0, **o)]
+)
+def test_idle_rows_ask_for_nothing(make):
+    K, rng = Box(0.0, 1.0, dim=3), np.random.default_rng(0)
+    start, A, loss = rng.uniform(0, 1, (2, 3)), rng.uniform(0, 2, (2, 2, 3)), losses.Linear([0.1, -0.1, 0.2])
+    learners = [make(K, start=start) for _ in range(3)]
+    for _ in range(5):
+        learners[0].tell(loss, constraints.Affine(A[:, :1], np.full((2, 1), 0.5)))
+        learners[1].tell(loss, constraints.Affine(A, np.stack([np.full(2, 0.5), np.full(2, np.inf)], axis=-1)))
+        record = learners[2].tell(loss, constraints.Affine(A, np.full((2, 2), np.inf)))
+        assert (record.violation == 0).all()
+    np.testing.assert_allclose(learners[1].ask(), learners[0].ask(), atol=1e-12)
+    assert learners[2].ledger.ccv1.tolist() == [0.0, 0.0]

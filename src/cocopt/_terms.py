@@ -22,6 +22,7 @@ __all__ = [
     "quiet",
     "spectrum",
     "spread",
+    "squared_norm",
     "view",
 ]
 
@@ -35,6 +36,11 @@ def finite(array: Array) -> bool:
         return math.isfinite(array)
     flat = array.ravel()
     return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
+
+
+def squared_norm(vectors: Array) -> float | Array:
+    """‖v‖², a plain number for a single vector: arithmetic on it costs next to nothing."""
+    return float(vectors.dot(vectors)) if vectors.ndim == 1 else np.vecdot(vectors, vectors)
 
 
 def quiet() -> np.errstate:

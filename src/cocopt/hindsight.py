@@ -25,19 +25,19 @@ from cocopt._arrays import Array, _describe
 from cocopt.cones import Cones
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput, SolverFailure
-from cocopt.kernels.status import CONVERGED, INFEASIBLE
+from cocopt.kernels.status import CONVERGED
 from cocopt.losses import Distance, Hinge, LeastSquares, Linear, Logistic, Loss, Norm, Quadratic
-from cocopt.problems.base import EachLoss, Problem, numbers
+from cocopt.problems.base import EachConstraint, EachLoss, Problem, numbers
 from cocopt.sets.base import ConvexSet, Polyhedral
-from cocopt.solvers import clarabel, daqp, highs
+from cocopt.solvers import clarabel, daqp
 
 __all__ = ["Hindsight", "best_fixed"]
 
 _GAP = 1e-7  # of the value: what the lower bound may miss
 _EMPTY = 1e-9  # a least violation beyond this, in units of the rows' own size, proves S_T empty
 _HELD = 20_000  # rounds of one trial that are kept in memory; of longer runs the data are drawn anew for every pass
-_STEPS, _CUTS = 200, 500
-_PROX = 1.0
+_FLOOR = 0.1
+_STEPS, _PATIENCE, _CUTS = 200, 30, 500
 
 
 class Hindsight(NamedTuple):
@@ -127,7 +127,6 @@ class _Objective:
         self.rounds, self.T, self.dim = rounds, T, dim
         self.P, self.q, self.r = np.zeros((dim, dim)), np.zeros(dim), 0.0
         self.kinds: set[type[Loss]] = set()
-        self.curved_limits = any(g is not None and g.affine() is None for _, _, g in rounds(T))
         for count, loss in self._losses():
             self.kinds.add(type(loss))
             if type(loss) in _QUADRATIC:
@@ -165,195 +164,232 @@ class _Objective:
                 yield count, loss
 
 
+class _Rows(NamedTuple):
+    """Rows ⟨A_i, x⟩ + tau_i τ ≤ b_i, and where each of them comes from: (round, row), or one of the kinds below."""
+
+    A: Array
+    b: Array
+    tau: Array
+    keys: list[tuple[int, int]]
+
+
+_OF_K, _EPIGRAPH, _LINEARISED = (-1, 0), (-1, 1), (-1, 2)
+
+
+class _Step(NamedTuple):
+    """The minimiser of a model over S_T, and its multipliers: of the rows, and in sum Aᵀλ and λᵀ(b − A x) of the cones."""
+
+    x: Array
+    prices: Array
+    pull: Array
+    slack: float
+
+
 class _Search:
     """The minimisation for one trial, at growing T.
 
-    The rows of the quadratic program are those of K (all of them, if it is a polyhedron) and the cuts found so far.
-    Black boxes enter by one more variable τ: their sum is a curved constraint, Σ f_t(x) ≤ unit · τ.
+    The quadratic program has the rows of K (or of a box around it) and those that were violated on the way; constraints
+    (and a K) that know their cones enter whole, others by linearisations. Black boxes among the losses have a
+    variable τ: their sum is one more constraint, Σ f_t(x) ≤ unit · τ.
     """
 
     def __init__(self, K: ConvexSet, rounds: _Rounds) -> None:
         self.K, self.rounds = K, rounds
         self.x, self.typical = K._project(np.zeros(K.dim)), 0.0
         poly = K.polyhedral()
-        self.curved_K = poly is None
-        if poly is None:  # a box around K to start with
+        self.curved = poly is None
+        if poly is None:
             poly = Polyhedral(self.x - K.diameter, self.x + K.diameter, np.zeros((0, K.dim)), np.zeros(0))
         eye, high, low = np.eye(K.dim), np.isfinite(poly.upper), np.isfinite(poly.lower)
         A = np.concatenate([poly.A, eye[high], -eye[low]])
         b = np.concatenate([poly.b, poly.upper[high], -poly.lower[low]])
         self.equalities = poly.equalities
         self.rows = _Rows(A, b, np.zeros(len(b)), [_OF_K] * len(b))
+        self.cones: dict[tuple[int, int], tuple[Cones, Constraint | None]] = {}
 
     def minimise(self, T: int) -> tuple[float, Array] | None:
         """The least value over S_T and where it is taken; None if S_T is empty."""
         objective = _Objective(self.rounds, T, self.K.dim)
-        D = self.K.diameter
-        x, inside = self.x, False
+        D, x, inside = self.K.diameter, self.x, False
         here = objective(x, 0.0)
         black, slope = objective.black(x)
-        slope_here = float(np.linalg.norm(here.gradient + slope))
-        typical = self.typical = max(self.typical, abs(here.value + black) / T) or 1e-3 * slope_here * D / T
         unit = (float(np.linalg.norm(slope)) * D or 1.0) if objective.black_boxes else 0.0
+        self.typical = max(self.typical, abs(here.value + black) / T)
+        typical = self.typical or 1e-3 * float(np.linalg.norm(here.gradient + slope)) * D / T
         rounding = 1e-3 * typical
-        if not objective.kinds.isdisjoint(_CURVED):
-            here = objective(x, rounding)
+        here = objective(x, rounding)
         best, lower = (np.inf, x), -np.inf
+        # for flat directions; strong at first where linearisations must approach something curved
+        proximity = 1.0 if unit or self._linearises(T) else 1e-4
         for step in range(_STEPS):
-            found = self._step(objective, x, black, here, unit)
+            found = self._step(objective, x, black, here, unit, proximity)
             if found is None:
                 return None
-            y, prices = found
-            there = objective(y, rounding)
-            black_there, _ = objective.black(y)
-            value = there.value + black_there
-            A, b = self.rows.A, self.rows.b
-            residual = float(np.linalg.norm(there.gradient + prices @ A))
-            lower = max(lower, there.below - float(prices @ (b - A @ y)) - residual * D)
-            best = min(best, (value, y), key=lambda pair: pair[0])
+            y = found.x
+            there, (black, _) = objective(y, rounding), objective.black(y)
+            residual = there.gradient + found.prices @ self.rows.A + found.pull
+            slack = float(found.prices @ (self.rows.b - self.rows.A @ y)) + found.slack
+            lower = max(lower, there.below - slack - float(np.linalg.norm(residual)) * D)
+            best = min(best, (there.value + black, y), key=lambda pair: pair[0])
             noise = 1e-14 * D * (float(np.linalg.norm(there.gradient)) + D * float(np.trace(there.hessian)))
-            gap = best[0] - lower
-            if gap <= (_GAP if step < 30 else 10 * _GAP) * max(abs(best[0]), typical) + noise:
+            gap, scale = best[0] - lower, max(abs(best[0]), typical)
+            if gap <= (_GAP if step < _PATIENCE else 10 * _GAP) * scale + noise:
+                self._forget(found.prices)
                 self.x = best[1]
-                self.rows = self.rows.keep([k == _OF_K or (k >= 0 and p > 0) for k, p in zip(self.rows.keys, prices, strict=True)])
                 return best
             share = 1.0
-            if inside and not objective.black_boxes:  # an exact proximal step needs no line search
-                slope_down = float(here.gradient @ (y - x))
-                while there.rounded > here.rounded + 1e-4 * share * slope_down + noise and share > 1e-9:
+            if inside and not unit:  # (a proximal step on black boxes is exact, and needs no line search)
+                descent = float(here.gradient @ (y - x))
+                while there.rounded > here.rounded + 1e-4 * share * descent + noise and share > 1e-9:
                     share *= 0.5
                     there = objective(x + share * (y - x), rounding)
-            x, black, inside = x + share * (y - x) if share < 1.0 else y, black_there, True
+            x, inside = x + share * (y - x) if share < 1.0 else y, True
             if there.value - there.below > 0.1 * gap:
                 rounding *= 0.1
                 there = objective(x, rounding)
-            here = there
-        raise SolverFailure(
-            f"the best fixed action of {T} rounds was found only to a relative error of {gap / max(abs(best[0]), typical):.2g}"
-        )
+            here, proximity = there, max(0.5 * proximity, min(proximity, _FLOOR))
+        raise SolverFailure(f"the best fixed action of {T} rounds was found only to {gap / scale:.2g} of its value")
 
     def _step(
-        self, objective: _Objective, x: Array, black: float, here: _Sum, unit: float
-    ) -> tuple[Array, Array] | None:
-        """The minimiser over S_T of the quadratic model at x, and the prices of the rows; None if S_T is empty."""
+        self, objective: _Objective, x: Array, black: float, here: _Sum, unit: float, proximity: float
+    ) -> _Step | None:
+        """The minimiser over S_T of the quadratic model at x; None if S_T is empty."""
         n = x.size
         size = n + (unit > 0)
         gradient, hessian, centre = np.full(size, unit), np.zeros((size, size)), np.full(size, black / (unit or 1.0))
         gradient[:n], hessian[:n, :n], centre[:n] = here.gradient, here.hessian, x
-        # a proximal term: a weak one for flat directions, a stronger one where cuts must approach something curved
-        share = _PROX if unit or self.curved_K or objective.curved_limits else 1e-4
-        weight = 1e-7 * np.trace(hessian) / n + share * np.linalg.norm(gradient) / self.K.diameter
+        weight = 1e-7 * np.trace(hessian) / n + proximity * np.linalg.norm(gradient) / self.K.diameter
         L = np.linalg.cholesky(hessian + (weight or 1.0) * np.eye(size))
         target = L.T @ centre - np.linalg.solve(L, gradient)
         for _ in range(_CUTS):
             solved = self._nearest(L, target)
             if solved is None:
                 return None
-            z, prices = solved
-            if not self._cut(objective, z, unit):
-                if unit:  # the model's slope in τ must vanish, for there is no bound on τ
-                    prices = np.where(self.rows.tau < 0, prices / -(prices @ self.rows.tau / unit or -1.0), prices)
-                return z[:n], prices
+            z, prices, duals = solved
+            if self._cut(objective, z, unit):
+                continue
+            if unit:  # there is no bound on τ: the slope in its direction must vanish
+                prices = np.where(self.rows.tau < 0, prices / -(prices @ self.rows.tau / unit or -1.0), prices)
+            pull, slack = np.zeros(n), 0.0
+            for (cones, _), dual in zip(self.cones.values(), duals, strict=True):
+                pull, slack = pull + dual @ cones.A, slack + float(dual @ (cones.b - cones.A @ z[:n]))
+            return _Step(z[:n], prices, pull, slack)
         raise SolverFailure(f"the best fixed action of {objective.T} rounds needs more than {_CUTS} passes of cuts")
 
-    def _nearest(self, L: Array, target: Array) -> tuple[Array, Array] | None:
-        """argmin of ‖Lᵀz − target‖ over the rows, and their prices; None if no point satisfies them."""
-        size, equal = len(target), self.equalities
-        rows = np.linalg.solve(L, self.rows.matrix(size).T).T
-        free = np.full(size, np.inf)
-        (u,), (prices,), (status,) = daqp.project(-free, free, rows[None], self.rows.b[None], equal, target[None])
-        if status == INFEASIBLE and not self._relax():
-            return None
-        if status != CONVERGED:  # Clarabel's errors will show in the lower bound
-            kinds = tuple(c for c in (("zero", equal), ("nonneg", len(rows) - equal)) if c[1])
-            found = clarabel.minimise(np.ones(size), -target, Cones(rows, self.rows.b, np.zeros((len(rows), 0)), kinds))
-            if found.infeasible:
-                raise SolverFailure("the best fixed action was not found: the solvers do not agree whether there is one")
-            u, prices = found.x, np.maximum(found.z, 0.0)
-        if equal:  # the sign of these prices is free
-            rest = target - u - prices[equal:] @ rows[equal:]
-            prices[:equal] = np.linalg.lstsq(rows[:equal].T, rest, rcond=None)[0]
-        return np.linalg.solve(L.T, u), prices
+    def _nearest(self, L: Array, target: Array) -> tuple[Array, Array, list[Array]] | None:
+        """argmin of ‖Lᵀz − target‖ over rows and cones, and their multipliers; None if no point satisfies them."""
+        size, n, equal = len(target), self.K.dim, self.equalities
+        rows = self.rows.A if size == n else np.column_stack([self.rows.A, self.rows.tau])
+        if not self.cones:
+            A, free = np.linalg.solve(L, rows.T).T, np.full(size, np.inf)
+            (u,), (prices,), (status,) = daqp.project(-free, free, A[None], self.rows.b[None], equal, target[None])
+            if status == CONVERGED:
+                if equal:  # the sign of these multipliers is free
+                    rest = target - u - prices[equal:] @ A[equal:]
+                    prices[:equal] = np.linalg.lstsq(A[:equal].T, rest, rcond=None)[0]
+                return np.linalg.solve(L.T, u), prices, []
+        pieces = [cones for cones, _ in self.cones.values()]
+        wide = [np.column_stack([p.A, np.zeros((len(p.b), size - n))]) for p in pieces]
+        A = np.concatenate([rows, *wide])
+        kinds = [("zero", equal), ("nonneg", len(rows) - equal), *(cone for p in pieces for cone in p.cones)]
+        relaxation = np.zeros(len(A))
+        limits = [i for i, key in enumerate(self.rows.keys) if key not in (_OF_K, _EPIGRAPH)]
+        relaxation[limits] = _EMPTY * self.K.scale * np.linalg.norm(self.rows.A[limits], axis=1)
+        right = np.concatenate([self.rows.b, *(p.b for p in pieces)])
+        for b in (right, right + relaxation):  # the latter if S_T is within rounding of being empty
+            cones = Cones(np.linalg.solve(L, A.T).T, b, np.zeros((len(A), 0)), tuple(c for c in kinds if c[1]))
+            found = clarabel.minimise(np.ones(size), -target, cones)
+            prices, *duals = np.split(found.z, np.cumsum([len(rows), *(len(p.b) for p in pieces)])[:-1])
+            prices[equal:] = np.maximum(prices[equal:], 0.0)  # other errors will show in the lower bound
+            if not found.infeasible:
+                return np.linalg.solve(L.T, found.x), prices, duals
+            # Farkas: multipliers with ⟨λ, b − A z⟩ < 0 for all z in K prove that there is no point
+            dual = np.concatenate([np.where(self.rows.tau < 0, 0.0, prices), *duals])
+            pull = dual @ A[:, :n]
+            if dual @ (right + relaxation) - pull @ self.x + np.linalg.norm(pull) * self.K.diameter < 0:
+                return None
+        raise SolverFailure("the best fixed action was not found, nor a proof that there is none")
 
-    def _relax(self) -> bool:
-        """Whether the rows can be satisfied by moving them so little that it does not count; if so, moves them."""
-        own = np.array([key == _OF_K for key in self.rows.keys])
-        cuts = np.array([key >= 0 or key == _CURVED_ROUND for key in self.rows.keys])
-        norms = np.linalg.norm(self.rows.A, axis=1)
-        unit = np.where(norms > 0, norms, 1.0)
-        free = np.full(self.K.dim, np.inf)
-        least, _ = highs.least_violation(
-            -free, free, self.rows.A[own], self.rows.b[own], self.equalities, self.rows.A[cuts], self.rows.b[cuts], unit[cuts]
-        )
-        if least > _EMPTY * self.K.scale:
-            return False
-        self.rows.b[cuts] += (max(least, 0.0) + 0.1 * _EMPTY * self.K.scale) * unit[cuts]
-        return True
-
-    def _cut(self, objective: _Objective, z: Array, unit: float) -> int:
-        """Adds rows that z violates, the deepest first; returns their number."""
+    def _cut(self, objective: _Objective, z: Array, unit: float) -> bool:
+        """Adds what z violates most, as rows or cones; whether there was anything."""
         x = z[: self.K.dim]
-        found: list[tuple[float, Array, float, float, int]] = []  # depth, row, right side, coefficient of τ, key
-        if self.curved_K and self.K._violation(x) > 1e-10 * self.K.scale:
-            nearest = self.K._project(x)
-            depth = float(np.linalg.norm(x - nearest))
-            found.append((np.inf, (x - nearest) / depth, float((x - nearest) @ nearest) / depth, 0.0, _OF_K))
+        rows: list[tuple[tuple[int, int], Array, float, float]] = []  # key, row, right side, coefficient of τ
+        added = False
+        if self.curved and _OF_K not in self.cones and self.K._violation(x) > 1e-10 * self.K.scale:
+            cones, added = _usable(self.K.cones()), True
+            if cones is None:
+                nearest = self.K._project(x)
+                normal = (x - nearest) / np.linalg.norm(x - nearest)
+                rows.append((_OF_K, normal, float(normal @ nearest), 0.0))
+            else:
+                self.cones[_OF_K] = cones, None
         if unit:
             value, slope = objective.black(x)
             if value - unit * z[-1] > 0.3 * _GAP * max(abs(value), self.typical):
-                found.append((np.inf, slope, float(slope @ x) - value, -unit, _EPIGRAPH))
-        known = set(self.rows.keys)
-        first = 0
-        for count, _, constraint in self.rounds(objective.T):
-            if constraint is None:
-                continue
-            rows = np.atleast_2d(constraint._rows(x))[:count]
-            t, i = np.nonzero(rows > 0)
-            if t.size:
-                slopes = constraint._jacobian(x)
-                slopes = (slopes if slopes.ndim == 3 else slopes[None])[t, i]
-                depths = rows[t, i]
-                right = np.vecdot(slopes, x) - depths
-                norms = np.linalg.norm(slopes, axis=1)
-                reach = max(float(np.linalg.norm(x)), 1e-3 * self.K.scale)
-                keys = (first + t) * rows.shape[1] + i if constraint.affine() is not None else np.full(t.size, _CURVED_ROUND)
-                deep = depths > 1e-9 * np.maximum(norms * reach, np.abs(right))
-                for k in np.flatnonzero(deep):
-                    if int(keys[k]) not in known or keys[k] < 0:
-                        found.append((depths[k] / (norms[k] or 1e-300), slopes[k], float(right[k]), 0.0, int(keys[k])))
-            first += count
-        found.sort(key=lambda row: -row[0])
-        found = found[: 2 * self.K.dim]
-        if found:
-            _, A, b, tau, new = zip(*found, strict=True)
+                rows.append((_EPIGRAPH, slope, float(slope @ x) - value, -unit))
+        for _, key, slope, right, constraint in self._violated(objective.T, x)[: 2 * self.K.dim]:
+            added = True
+            cones = None if constraint is None else _usable(constraint.cones())
+            if cones is None:
+                rows.append((key if constraint is None else _LINEARISED, slope, right, 0.0))
+            else:
+                self.cones[key] = cones, constraint
+        if rows:
+            keys, A, b, tau = zip(*rows, strict=True)
             self.rows = _Rows(
                 np.concatenate([self.rows.A, A]),
                 np.concatenate([self.rows.b, b]),
                 np.concatenate([self.rows.tau, tau]),
-                [*self.rows.keys, *new],
+                [*self.rows.keys, *keys],
             )
-        return len(found)
+        return added or bool(rows)
+
+    def _violated(self, T: int, x: Array) -> list[tuple[float, tuple[int, int], Array, float, Constraint | None]]:
+        """(depth, key, row, right side, the constraint if it is curved) of violated rows not seen yet, deepest first."""
+        found = []
+        known = {*self.rows.keys, *self.cones}
+        reach = max(float(np.linalg.norm(x)), 1e-3 * self.K.scale)
+        first = 0
+        for count, _, constraint in self.rounds(T):
+            first, before = first + count, first
+            if constraint is None:
+                continue
+            values = np.atleast_2d(constraint._rows(x))[:count]
+            t, i = np.nonzero(values > 0)
+            if t.size == 0:
+                continue
+            slopes = constraint._jacobian(x)
+            slopes, depth = (slopes if slopes.ndim == 3 else slopes[None])[t, i], values[t, i]
+            right, norms = np.vecdot(slopes, x) - depth, np.linalg.norm(slopes, axis=1)
+            affine = constraint.affine() is not None
+            for k in np.flatnonzero(depth > 1e-9 * np.maximum(norms * reach, np.abs(right))):
+                key = (before + int(t[k]), int(i[k]) if affine else -1)
+                if key not in known:
+                    own = None if affine else constraint.trials(int(t[k]))
+                    found.append((float(depth[k] / (norms[k] + _TINY)), key, slopes[k], float(right[k]), own))
+        return sorted(found, key=lambda cut: -cut[0])
+
+    def _linearises(self, T: int) -> bool:
+        """Whether something curved among K and the constraints does not know its cones."""
+        if self.curved and _usable(self.K.cones()) is None:
+            return True
+        for _, _, constraint in self.rounds(T):
+            if constraint is not None and constraint.affine() is None:
+                each = constraint.members.flat if isinstance(constraint, EachConstraint) else [constraint.trials(0)]
+                if any(_usable(member.cones()) is None for member in each):
+                    return True
+        return False
+
+    def _forget(self, prices: Array) -> None:
+        """Drops the rows of rounds without a price: if they matter again, they will be found again."""
+        kept = [key == _OF_K or (key != _EPIGRAPH and price > 0) for key, price in zip(self.rows.keys, prices, strict=True)]
+        keys = [key for key, keep in zip(self.rows.keys, kept, strict=True) if keep]
+        self.rows = _Rows(self.rows.A[kept], self.rows.b[kept], self.rows.tau[kept], keys)
 
 
-_OF_K, _EPIGRAPH, _CURVED_ROUND = -1, -2, -3  # keys of rows that are not rows of an affine constraint
-
-
-class _Rows(NamedTuple):
-    """Rows ⟨A_i, x⟩ + tau_i τ ≤ b_i, and what each of them comes from."""
-
-    A: Array
-    b: Array
-    tau: Array
-    keys: list[int]
-
-    def matrix(self, size: int) -> Array:
-        """The rows with a column for τ, if there is one."""
-        return self.A if size == self.A.shape[1] else np.column_stack([self.A, self.tau])
-
-    def keep(self, which: list[bool]) -> _Rows:
-        """Some of the rows."""
-        keys = [key for key, kept in zip(self.keys, which, strict=True) if kept]
-        return _Rows(self.A[which], self.b[which], self.tau[which], keys)
+def _usable(cones: Cones | None) -> Cones | None:
+    """Auxiliary variables have no bounds, which the lower bound would need."""
+    return None if cones is None or cones.aux else cones
 
 
 def _part(loss: Loss, count: int, array: Array, inner: int) -> tuple[float, Array]:

@@ -12,9 +12,10 @@ from typing import Any, Never
 
 import numpy as np
 
-from cocopt import _terms
+from cocopt import _terms, kernels
 from cocopt._arrays import Array, ArrayLike, as_floats, require_finite, scalar
 from cocopt.errors import InvalidInput
+from cocopt.kernels import core
 
 __all__ = ["Distance", "Function", "Hinge", "LeastSquares", "Linear", "Logistic", "Loss", "Norm", "Quadratic"]
 
@@ -106,10 +107,8 @@ class Norm(Loss):
         self.dim: int = self.H.shape[-1]
 
     def _value_and_gradient(self, x: Array) -> tuple[Array, Array]:
-        residual = np.matvec(self.H, x) - self.y
-        value = np.sqrt(np.vecdot(residual, residual))
-        unit = residual / (value + _terms.TINY)[..., None]
-        return value, np.vecmat(unit, self.H)
+        value, gradient = kernels.norm_loss(core(self.H), core(self.y), core(x))
+        return value, gradient
 
     def _data(self) -> list[tuple[str, Array]]:
         return [("H", self.H), ("y", self.y)]

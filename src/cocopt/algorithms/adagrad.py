@@ -34,10 +34,12 @@ class Surrogate(NamedTuple):
 
     @classmethod
     def convex(cls, horizon: int, lipschitz: float, diameter: float, weight: float = 1.0) -> Surrogate:
+        """For convex losses: Φ(q) = exp(λq) − 1."""
         return cls(1.0 / (2.0 * lipschitz * diameter), weight, 0.5 / sqrt(horizon), diameter / sqrt(2.0))
 
     @classmethod
     def strongly_convex(cls, horizon: int, lipschitz: float, m: float) -> Surrogate:
+        """For m-strongly convex losses: Φ(q) = q²."""
         V = 8.0 * lipschitz**2 * log(e * horizon) / m
         return cls(1.0, V, 0.0, 0.0, V * m)
 
@@ -77,9 +79,9 @@ def adagrad_step(
         step = np.full(np.shape(queue), 1.0 / (surrogate.modulus * t))
     else:
         total = squares + np.vecdot(n, n)
-        if not finite(total):
-            raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
         step = np.where(total > 0.0, surrogate.reach / np.sqrt(total), 0.0)
+    if not (finite(n) and finite(total)):
+        raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
     if active is not None:
         summed, total = np.where(active, summed, queue), np.where(active, total, squares)
         step = np.where(active, step, 0.0)
@@ -121,7 +123,7 @@ class AdaGrad(Learner):
 
     With several rows in a round g_t is their maximum and s_t a subgradient of the largest at x_t, so that there is no
     choice of ``rows``. A round without a loss contributes its violation alone; the t of 1/(V m t) counts losses.
-    Beyond the horizon the same formula goes on, but the guarantees end. Nothing overflows: from λq = 250 on Φ
+    Beyond the horizon the same formula goes on, but the guarantees end. The price cannot overflow: from λq = 250 on Φ
     continues as a straight line, which leaves it convex and increasing.
 
     Parameters
@@ -190,7 +192,7 @@ class AdaGrad(Learner):
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for the first T rounds, see [`cocopt.theory.bounds_adagrad`][]; T up to the horizon."""
         for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
-            if not constant <= self.lipschitz:
+            if scalar(name, constant, nonnegative=True) > self.lipschitz:
                 raise InvalidInput(
                     f"{name}: expected at most the {self.lipschitz} told at construction, got {constant}"
                 )

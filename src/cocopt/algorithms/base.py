@@ -6,6 +6,7 @@ goes wrong on the way (bad input, an infeasible round, an interrupt in a user's 
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocopt import state
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, require_finite
-from cocopt._terms import finite, quiet
+from cocopt._terms import finite, quiet, squared_norm
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput, StateError
 from cocopt.losses import Loss
@@ -55,6 +56,7 @@ class Revealed(NamedTuple):
     loss: Loss | None
     value: Any
     gradient: Array | None
+    gradient_sq: Any  #: ‖∇f_t(x_t)‖²
     constraint: Constraint | None
     rows: Array | None
     moved: Any  #: whether the action played differs from the one asked for; None if it is the same
@@ -144,7 +146,7 @@ class Learner(ABC):
         infeasible = None if update.feasible is np.True_ else ~update.feasible
         ledger = before.ledger.after(None if seen.loss is None else seen.value, seen.rows, update.past, infeasible)
         t = before.t + 1
-        violation = np.float64(0.0) if seen.rows is None else np.maximum(seen.rows.max(axis=-1), 0.0)
+        violation = np.float64(0.0) if seen.rows is None else _positive_part(seen.rows)
         self._state = _State(t, x, ledger, update.memory)
         return Round(t, seen.value, seen.rows, violation, update.step, update.rung, update.feasible)
 
@@ -157,11 +159,12 @@ class Learner(ABC):
                 raise InvalidInput(f"played: expected shape {x.shape} as that of ask(), got {action.shape}")
             moved, x = (action != x).any(axis=-1), action
         value: Any = np.float64(0.0)
-        gradient = rows = None
+        gradient = gradient_sq = rows = None
         if loss is not None:
             self._fits("loss", loss, Loss)
             value, gradient = loss._value_and_gradient(x)
-            if not (finite(value) and finite(gradient)):
+            gradient_sq = squared_norm(gradient)
+            if not (_all_finite(value) and (_all_finite(gradient_sq) or finite(gradient))):
                 loss._blame(x)
             if gradient.shape != x.shape:
                 raise InvalidInput(f"loss: expected leading axes {self.batch} of the trials, got {gradient.shape[:-1]}")
@@ -174,7 +177,7 @@ class Learner(ABC):
                 raise InvalidInput(
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
-        return Revealed(x, loss, value, gradient, constraint, rows, moved)
+        return Revealed(x, loss, value, gradient, gradient_sq, constraint, rows, moved)
 
     def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):
@@ -248,6 +251,17 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+def _all_finite(values: Any) -> bool:
+    return math.isfinite(values) if isinstance(values, float) else bool(np.isfinite(values).all())
+
+
+def _positive_part(rows: Array) -> Any:
+    """max(0, max_i g_i), one number or one a trial."""
+    if rows.ndim == 1:  # Python's own max is several times as fast on a few numbers
+        return np.float64(max(0.0, *rows.tolist()))
+    return np.maximum(rows.max(axis=-1), 0.0)
 
 
 def _part(arrays: Arrays, name: str) -> Arrays:

@@ -10,8 +10,10 @@ import numpy as np
 from cocopt import state
 from cocopt._arrays import Array, ArrayLike, _describe, frozen, positive_int
 from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.algorithms.persistent import encode_constraint, own_copy, restore_growing, store_growing
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InvalidInput
+from cocopt.geometry.growing import Growing
 from cocopt.geometry.project import descend
 from cocopt.metrics import CompensatedSum
 from cocopt.sets.base import ConvexSet
@@ -32,12 +34,36 @@ class _Kept(NamedTuple):
         return self.constraint if self.row is None else self.constraint.select(self.row)
 
 
+class _Everything(NamedTuple):
+    """All constraints so far, as window=None keeps them."""
+
+    demanded: Growing  # what is projected onto
+    told: Growing | None  # what the metrics judge, where that is more: with rows="worst"
+
+    def after(self, constraint: Constraint | None, row: Any) -> _Everything:
+        demanded, told = self
+        if constraint is None:
+            return self
+        constraint = own_copy(constraint)
+        if told is None:
+            return _Everything(demanded.plus(constraint), None)
+        return _Everything(demanded.plus(constraint if row is None else constraint.select(row)), told.plus(constraint))
+
+    def squares(self, x: Array) -> tuple[_Everything, Array]:
+        """Σ_τ (g_τ^+(x))²."""
+        if self.told is None:
+            demanded, total = self.demanded.squares(x)
+            return _Everything(demanded, None), total
+        told, total = self.told.squares(x)
+        return self._replace(told=told), total
+
+
 class _Memory(NamedTuple):
     taken: int  # gradient steps so far: rounds that revealed a loss
     last: Step  # the last step
     gradients: CompensatedSum  # Σ ‖∇f_s(x_s)‖²
     proof: Certificate
-    window: tuple[_Kept | None, ...]  # the earlier rounds' constraints that are still to be met, oldest first
+    window: tuple[_Kept | None, ...] | _Everything  # the earlier constraints that are still to be met, oldest first
 
 
 class CLASP(Learner):
@@ -67,7 +93,8 @@ class CLASP(Learner):
         onto the largest one at x_t alone (the first on ties, violated or not). All rows violate less.
     window : int or None
         Project onto the constraints of the last ``window`` rounds; None keeps every constraint (the paper's
-        persistent ones). Black boxes in a window cannot be saved.
+        persistent ones), at a cost a round that hardly grows with their number as long as they are affine (see
+        `cocopt.geometry.growing`), and memory that does. Black boxes in a window cannot be saved.
     infeasible : "raise" or "nearest"
         If K and the constraint have no point in common: raise `InfeasibleRound` and stay, or go to the point of K of
         least violation nearest to the target and count the round as infeasible.
@@ -128,14 +155,18 @@ class CLASP(Learner):
 
     def _begin(self, batch: tuple[int, ...]) -> _Memory:
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
-        return _Memory(0, float("inf"), CompensatedSum(), proof, ())
+        window: tuple[_Kept | None, ...] | _Everything = ()
+        if self.window is None:
+            everything = Growing.begin(self.K, batch)
+            window = _Everything(everything, everything if self.rows == "worst" else None)
+        return _Memory(0, float("inf"), CompensatedSum(), proof, window)
 
     def _next(self, memory: _Memory, seen: Revealed) -> Update:
         taken, last, gradients, proof, window = memory
         target, step, gradient_sq, modulus = seen.x, None, None, None
         if seen.gradient is not None and seen.loss is not None:
             taken += 1
-            gradient_sq = np.vecdot(seen.gradient, seen.gradient)
+            gradient_sq = seen.gradient_sq
             gradients = gradients.plus(gradient_sq)
             step = checked_step(self.steps, taken, gradients.value, last)
             if isinstance(step, np.ndarray):  # a copy, since a callable may use its array again
@@ -149,19 +180,26 @@ class CLASP(Learner):
         if self.rows == "worst" and seen.rows is not None and seen.rows.shape[-1] > 1:
             row = seen.rows.argmax(axis=-1)
         past = None
-        if self.window == 1:
-            current = seen.constraint if row is None or seen.constraint is None else seen.constraint.select(row)
-        else:
-            past = _squares(window, seen.x)
-            now = None if seen.constraint is None else _Kept(_copy(seen.constraint), row)
-            demanded = [kept.demanded for kept in (*window, now) if kept is not None]
-            current = Stack(demanded) if demanded else None
-            window = (*window, now) if self.window is None else (*window, now)[1 - self.window :]
-        if current is None:
-            x, rung, feasible = self.K._project(target), "set", np.True_
-        else:
-            found = descend(self.K, current, target, None, None, self.infeasible, 500, 1e-7)
+        if isinstance(window, _Everything):
+            window, past = window.squares(seen.x)
+            window = window.after(seen.constraint, row)
+            demanded, found = window.demanded.project(target, self.infeasible)
+            window = window._replace(demanded=demanded)
             x, rung, feasible = found.point, found.rung, found.feasible
+        else:
+            if self.window == 1:
+                current = seen.constraint if row is None or seen.constraint is None else seen.constraint.select(row)
+            else:
+                past = _squares(window, seen.x)
+                now = None if seen.constraint is None else _Kept(own_copy(seen.constraint), row)
+                remembered = [kept.demanded for kept in (*window, now) if kept is not None]
+                current = Stack(remembered) if remembered else None
+                window = (*window, now)[1 - self.window :]
+            if current is None:
+                x, rung, feasible = self.K._project(target), "set", np.True_
+            else:
+                found = descend(self.K, current, target, None, None, self.infeasible, 500, 1e-7)
+                x, rung, feasible = found.point, found.rung, found.feasible
         infeasible = None if feasible is np.True_ else ~feasible
         proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=seen.moved)
         return Update(
@@ -172,17 +210,19 @@ class CLASP(Learner):
         arrays: Arrays = {"last": np.asarray(memory.last)}
         arrays["gradients"], arrays["carry"] = np.asarray(memory.gradients.total), np.asarray(memory.gradients.carry)
         arrays.update({f"proof.{key}": array for key, array in memory.proof.arrays().items()})
-        window: list[Any] = []
+        window: Any = []
+        if isinstance(memory.window, _Everything):
+            window = {}
+            for name, growing in memory.window._asdict().items():
+                if growing is not None:
+                    window[name], own = store_growing(growing, name)
+                    arrays.update(own)
+            return {"taken": memory.taken, "window": window}, arrays
         for i, kept in enumerate(memory.window):
             if kept is None:
                 window.append(None)
                 continue
-            spec, own = state.encode(kept.constraint, f"window.{i}")
-            if "absent" in spec:
-                raise TypeError(
-                    f"save: the window holds {kept.constraint!r}, which cannot be stored: a black box is code, and a "
-                    "state file holds data alone. Describe the constraint by its structure, or use window=1"
-                )
+            spec, own = encode_constraint(kept.constraint, f"window.{i}")
             window.append(spec)
             arrays.update(own)
             if kept.row is not None:
@@ -193,10 +233,17 @@ class CLASP(Learner):
         proof = Certificate.from_arrays(
             {key.removeprefix("proof."): array for key, array in arrays.items() if key.startswith("proof.")}
         )
-        window = tuple(
-            None if spec is None else _Kept(state.decode(spec, arrays), arrays.get(f"row.{i}"))
-            for i, spec in enumerate(plain["window"])
-        )
+        window: tuple[_Kept | None, ...] | _Everything
+        if self.window is None:
+            kept = {
+                name: restore_growing(self.K, self.batch, own, arrays, name) for name, own in plain["window"].items()
+            }
+            window = _Everything(kept["demanded"], kept.get("told"))
+        else:
+            window = tuple(
+                None if spec is None else _Kept(state.decode(spec, arrays), arrays.get(f"row.{i}"))
+                for i, spec in enumerate(plain["window"])
+            )
         total, carry, last = (_plain(arrays[name]) for name in ("gradients", "carry", "last"))
         return _Memory(plain["taken"], last, CompensatedSum(total, carry), proof, window)
 
@@ -213,14 +260,3 @@ def _squares(window: tuple[_Kept | None, ...], x: Array) -> Array:
         if kept is not None:
             total = total + np.square(np.maximum(kept.constraint._rows(x).max(axis=-1), 0.0))
     return total
-
-
-def _copy(constraint: Constraint) -> Constraint:
-    """A copy that a user's later changes of the arrays cannot reach; a black box as it is."""
-    try:
-        parameters = constraint.parameters()
-    except TypeError:
-        return constraint
-    if "members" in parameters:
-        return Stack([_copy(member) for member in parameters["members"]])
-    return type(constraint)(**{name: np.array(value) for name, value in parameters.items()})

@@ -96,48 +96,37 @@ def _look(i: int) -> dict[str, Any]:
 
 def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside what theory promised."""
-    ends = []
+    axes.set_title(_LABELS[metric])
+    verdict = result.verdict() if metric == "regret" else None
+    if verdict:
+        axes.text(0.5, 0.5, textwrap.fill(verdict, 28), transform=axes.transAxes, ha="center", va="center", fontsize=8)
+        axes.set_axis_off()
+        return
+    least, ends = np.inf, list[float]()
     for i, label in enumerate(result.algorithms):
         t, values = result.points, result.curves(label).get(metric)
         if metric == "regret":
-            t, values = _known_regret(result, label)
-        if values is None or not t.size:
-            continue
+            t, values = result.checkpoints, result.regret(label)
+        assert values is not None  # every ledger has loss, CCV₁ and CCV₂
         mean, low, high = (np.array(part) for part in interval(values))
         axes.plot(t, mean, **_look(i))
         axes.fill_between(t, low, high, color=_look(i)["color"], alpha=0.2, linewidth=0)
+        least = min(least, mean.min())
         ends.append(mean[-1])
         promised = result.bounds(label) if bounds else None
         if promised is not None:
-            bound = getattr(promised, metric)
-            axes.plot(result.points, bound, **_look(i), linewidth=0.7, alpha=0.8)
+            axes.plot(result.points, getattr(promised, metric), **_look(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
-    axes.set_title(_LABELS[metric])
     if bounds:
         axes.set_xscale("log")
-    if metric == "regret":
-        _regret_axis(axes, result)
-    elif bounds or (min(ends) > 0 and max(ends) / min(ends) > _WIDE):
-        axes.set_yscale("log", nonpositive="mask")
-    if not bounds:
-        axes.set_xlim(0, result.rounds)
-
-
-def _known_regret(result: Result, label: str) -> tuple[Any, Any]:
-    """The checkpoints at which every trial has a feasible action, and the regret there."""
-    assert result.feasible is not None
-    known = result.feasible.all(axis=0)
-    return result.checkpoints[known], result.regret(label)[:, known]
-
-
-def _regret_axis(axes: Axes, result: Result) -> None:
-    axes.set_yscale("symlog", linthresh=1.0)
-    axes.axhline(0.0, color="#808080", linewidth=0.6)
-    verdict = result.verdict()
-    if verdict:
-        axes.set_xlim(1, result.rounds)
-        text = textwrap.fill(verdict, 34)
-        axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7.5)
+    axes.set_xlim(1 if bounds else 0, max(result.rounds, 2))
+    if metric == "regret" and least <= 0.0:
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.axhline(0.0, color="#808080", linewidth=0.6)
+    elif bounds or (min(ends) > 0.0 and max(ends) / min(ends) > _WIDE):
+        axes.set_yscale("log", nonpositive="clip")
+        if least > 0.0:
+            axes.set_ylim(bottom=least / 2)  # a band may reach 0, an axis cannot
 
 
 def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:

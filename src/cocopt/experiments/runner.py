@@ -54,10 +54,10 @@ class TrialFailed(CocoptError, RuntimeError):
 
 
 class _Stopped(Exception):
-    """Some trial of a chunk failed in this round."""
+    """Some trial of a chunk failed in this round, or in a later one while a block of rounds was ``drawn`` ahead."""
 
-    def __init__(self, round: int, cause: Exception) -> None:
-        self.round, self.cause = round, cause
+    def __init__(self, round: int, cause: Exception, drawn: bool = False) -> None:
+        self.round, self.cause, self.drawn = round, cause, drawn
 
 
 @dataclass(frozen=True)
@@ -302,10 +302,12 @@ def _work(unit: _Unit) -> Arrays | TrialFailed:
 def _play(unit: _Unit, algorithm: Algorithm) -> Arrays:
     """The metrics (trials, points) of one learner that plays all trials of the chunk."""
     kept: dict[str, list[Array]] = {}
-    points, t = frozenset(unit.points), 0
+    points, t, drawing = frozenset(unit.points), 0, False
     try:
         learner = algorithm.build(unit.problem, unit.rounds, unit.problem.start(unit.seed, unit.trials))
+        drawing = True
         for _, count, reveal in unit.problem.blocks(unit.seed, unit.trials, unit.rounds):
+            drawing = False
             for k in range(count):
                 learner.tell(*reveal(k))
                 t += 1
@@ -316,8 +318,9 @@ def _play(unit: _Unit, algorithm: Algorithm) -> Arrays:
                         metrics["certificate"] = learner.certificate().value
                     for name, value in metrics.items():
                         kept.setdefault(name, []).append(np.array(value, dtype=np.float64))
+            drawing = True
     except Exception as error:
-        raise _Stopped(t + 1, error) from error
+        raise _Stopped(t + 1, error, drawing) from error
     if t != unit.rounds:
         raise _Stopped(t, InvalidInput(f"expected {unit.rounds} rounds from the problem, got {t}"))
     return {name: np.stack(values, axis=-1) for name, values in kept.items()}
@@ -342,7 +345,23 @@ def _culprit(unit: _Unit, stop: _Stopped) -> TrialFailed:
             except _Stopped as found:
                 if found.round == stop.round:
                     return _culprit(part, found)
-    return TrialFailed(unit.problem.name, unit.task, unit.first, stop.round, _reason(stop.cause))
+    round = _drawn_round(unit, stop.round) if stop.drawn else stop.round
+    return TrialFailed(unit.problem.name, unit.task, unit.first, round, _reason(stop.cause))
+
+
+def _drawn_round(unit: _Unit, first: int) -> int:
+    """The least number of rounds, from ``first`` on, that cannot be drawn."""
+    last = unit.rounds
+    while first < last:
+        middle = (first + last) // 2
+        try:
+            for _ in unit.problem.blocks(unit.seed, unit.trials, middle):
+                pass
+        except Exception:
+            last = middle
+        else:
+            first = middle + 1
+    return first
 
 
 def _reason(cause: BaseException) -> str:

@@ -32,7 +32,7 @@ __all__ = ["Growing", "Pile"]
 Integers = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
-ROUNDING = 1e-14  # a row violated by less than this share of its terms counts as satisfied
+ROUNDING = 1e-13  # a row violated by less than this share of its terms counts as satisfied
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
 NEAR = 32  # the least number of rows that are kept near
 JOIN = 4  # rows that join a working set at a time
@@ -178,7 +178,7 @@ class Pile(NamedTuple):
         """With new anchors for some trials, given the slacks of all their rows there: those with the least come near."""
         if trials.size == 0:
             return self
-        near = self.near._copy(self.near.count)
+        near = self.near._copy(2 * self.near.count)
         anchor, radius = self.anchor.copy(), self.radius.copy()
         k = near.count
         for i, own in zip(trials, slack, strict=True):
@@ -244,8 +244,10 @@ class Pile(NamedTuple):
         lower, upper = _tightened(*self.box, self.near)
         unit, right, _, _ = self.all.arrays
         reach = _largest(unit, lower, upper)
-        size = np.maximum(np.abs(lower), np.abs(upper)).max(axis=-1, keepdims=True) + np.abs(right)
-        useful = (right < np.inf) & ~(reach <= right - 1e-9 * size)
+        idle = right == np.inf
+        bound = np.where(idle, 0.0, right)
+        size = np.maximum(np.abs(lower), np.abs(upper)).max(axis=-1, keepdims=True) + np.abs(bound)
+        useful = ~(idle | (reach <= bound - 1e-9 * size))
         width = int(useful.sum(axis=1).max(initial=0))
         order = np.argsort(~useful, axis=1, kind="stable")[:, :width]
         index = np.where(np.take_along_axis(useful, order, axis=1), order, -1)
@@ -360,40 +362,37 @@ class Growing(NamedTuple):
         """
         B, n = self.pile.radius.size, self.K.dim
         y = np.ascontiguousarray(point).reshape(B, n)
-        x, feasible, least = y.copy(), np.ones(B, dtype=bool), np.zeros(B)
-        pile, working, binding = self.pile, self.working, list(self.binding)
         todo = np.arange(B) if active is None else np.flatnonzero(active)
-        rung = "set"
-        while todo.size:
-            x[todo], found, rung, working = self._near(pile, working, binding, y, todo)
-            feasible[todo] = found
-            todo = todo[found]
-            todo = todo[pile.outside(x[todo], todo)]
-            slack = [pile._slack(i, x[i]) for i in todo]
-            size = np.sqrt(np.vecdot(x, x))
-            joins, done = np.full((B, JOIN), -1), np.ones(todo.size, dtype=bool)
-            for j, i in enumerate(todo):
-                excess = -slack[j] - ROUNDING * (size[i] + np.abs(pile.all.right[i, : pile.all.count]))
-                order = np.argsort(-excess)[:JOIN]
-                order = order[excess[order] > 0.0]
-                joins[i, : order.size], done[j] = order, order.size == 0
-            settled, todo = todo[done], todo[~done]
-            if todo.size:
-                fresh = np.where(joins < 0, -1, pile.near.count + np.arange(JOIN))
-                pile = pile._replace(near=pile.near.plus(pile.all.take(joins)), looks=pile.looks + todo.size)
-                working = np.concatenate([working, fresh], axis=1)
-            pile = pile.moved(x, settled, [slack[j] for j in np.flatnonzero(done)])
-        for i in np.flatnonzero(~feasible):
-            whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
-            x[i], feasible[i], least[i], rung = whole.point, whole.feasible, whole.least_violation, whole.rung
-        if infeasible == "raise" and not feasible.all():
-            trials = np.flatnonzero(~feasible)
-            raise InfeasibleRound(trials.tolist(), least[trials])
-        pile = pile.thinned(x)
-        after = self._replace(pile=pile, working=_tight(pile.near, x), binding=tuple(binding))
+        pile, working, binding = self.pile, self.working, list(self.binding)
+        x, verdict, rung, bound = self._near(pile, working, binding, y, todo)
+        left = pile.outside(x, todo)
+        least = np.zeros(B)
+        if bound is not None and todo.size == B and not left.any():  # nearly always
+            feasible = verdict
+        else:
+            points, feasible, bound = y.copy(), np.ones(B, dtype=bool), None
+            points[todo], feasible[todo] = x, verdict
+            x = points
+            joined: dict[int, list[int]] = {}
+            todo = todo[left & verdict]
+            while todo.size:
+                pile, working, todo = _look(pile, working, x, todo, joined)
+                x[todo], feasible[todo], rung, _ = self._near(pile, working, binding, y, todo)
+                todo = todo[feasible[todo] & pile.outside(x[todo], todo)]
+            for i in np.flatnonzero(~feasible):
+                whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
+                x[i], feasible[i], least[i], rung = whole.point, whole.feasible, whole.least_violation, whole.rung
+            if infeasible == "raise" and not feasible.all():
+                trials = np.flatnonzero(~feasible)
+                raise InfeasibleRound(trials.tolist(), least[trials])
+        thinned = pile.thinned(x)
+        working = _tight(thinned.near, x) if bound is None or thinned is not pile else bound
+        if self.curved:
+            binding = [tuple(c for c in own if self._binds(c, i, x[i])) for i, own in enumerate(binding)]
+        after = self._replace(pile=thinned, working=working, binding=tuple(binding))
         shape = self.batch
-        verdict = np.True_ if feasible.all() else feasible.reshape(shape)[()]
-        return after, Projection(x.reshape(*shape, n), rung, verdict, least.reshape(shape)[()])
+        every = np.True_ if feasible.all() else feasible.reshape(shape)[()]
+        return after, Projection(x.reshape(*shape, n), rung, every, least.reshape(shape)[()])
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,), if none was forgotten."""
@@ -404,22 +403,52 @@ class Growing(NamedTuple):
             total = total + np.square(np.maximum(constraint._rows(point).max(axis=-1), 0.0))
         return self._replace(pile=pile), total[()]
 
+    def arrays(self) -> tuple[dict[str, Any], Arrays]:
+        """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
+        pile = self.pile
+        arrays: Arrays = {"anchor": pile.anchor, "radius": pile.radius, "working": self.working}
+        for home, rows in (("all", pile.all), ("near", pile.near)):
+            for name, array in zip(Rows._fields, rows.arrays, strict=False):
+                arrays[f"{home}.{name}"] = array
+        if pile.box is not None:
+            arrays["lower"], arrays["upper"] = pile.box
+        plain = {"t": self.t, "keep": pile.keep, "looks": pile.looks, "merged": pile.merged, "binding": self.binding}
+        return plain, arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        K: ConvexSet,
+        batch: tuple[int, ...],
+        curved: tuple[Constraint, ...],
+        plain: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> Growing:
+        """What `arrays` described."""
+        rows = [Rows.of(*(arrays[f"{home}.{name}"] for name in Rows._fields[:4])) for home in ("all", "near")]
+        box = (arrays["lower"], arrays["upper"]) if "lower" in arrays else None
+        state = plain["keep"], plain["looks"], plain["merged"], box
+        pile = Pile(*rows, arrays["anchor"], arrays["radius"], *state)
+        return cls(K, batch, plain["t"], pile, arrays["working"], curved, tuple(map(tuple, plain["binding"])))
+
     def _near(
         self, pile: Pile, working: Integers, binding: list[tuple[int, ...]], y: Array, trials: Integers
-    ) -> tuple[Array, NDArray[np.bool_], str, Integers]:
-        """The projections of some trials onto K, all near rows and all curved constraints; whether there is one."""
-        if not self.curved:
-            solved = self._kernel(pile.near, working, y, trials)
-            if solved is not None:
-                x, active, status = solved
-                left = np.flatnonzero(status != CONVERGED)
-                if left.size == 0:
-                    return x, np.ones(trials.size, dtype=bool), "kernel", working
-                if left.size < trials.size:
-                    feasible = np.ones(trials.size, dtype=bool)
-                    x[left], feasible[left], rung, working = self._ladder(pile, working, binding, y, trials[left])
-                    return x, feasible, rung, working
-        return self._ladder(pile, working, binding, y, trials)
+    ) -> tuple[Array, NDArray[np.bool_], str, Integers | None]:
+        """The projections of some trials onto K, all near rows and all curved constraints; whether there is one.
+
+        The rung, and which near rows bind if the kernel found them all.
+        """
+        feasible = np.ones(trials.size, dtype=bool)
+        solved = None if self.curved else self._kernel(pile.near, working, y, trials)
+        if solved is None:
+            x, feasible, rung = self._ladder(pile.near, working, binding, y, trials)
+            return x, feasible, rung, None
+        x, bound, status = solved
+        if not status.any():
+            return x, feasible, "kernel", bound[:, : int((bound >= 0).any(axis=0).sum())]
+        left = np.flatnonzero(status != CONVERGED)
+        x[left], feasible[left], rung = self._ladder(pile.near, working, binding, y, trials[left])
+        return x, feasible, rung, None
 
     def _kernel(
         self, near: Rows, working: Integers, y: Array, trials: Integers
@@ -444,12 +473,11 @@ class Growing(NamedTuple):
         )  # fmt: skip
 
     def _ladder(
-        self, pile: Pile, working: Integers, binding: list[tuple[int, ...]], y: Array, trials: Integers
-    ) -> tuple[Array, NDArray[np.bool_], str, Integers]:
+        self, near: Rows, working: Integers, binding: list[tuple[int, ...]], y: Array, trials: Integers
+    ) -> tuple[Array, NDArray[np.bool_], str]:
         """The same by the ladder of `cocopt.project` on a working set, which the most violated others join."""
-        near = pile.near.of_trials(trials)
-        held = working[trials]
-        x, feasible, rung = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
+        near, held = near.of_trials(trials), working[trials]
+        x, feasible, rung = np.zeros((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
         todo = np.arange(trials.size)
         while todo.size:
             rows = near.of_trials(todo).take(held[todo])
@@ -459,15 +487,15 @@ class Growing(NamedTuple):
             excess[trial, held[trial, column]] = -np.inf
             joins = np.argsort(-excess, axis=1)[:, :JOIN]
             joins = np.where((np.take_along_axis(excess, joins, axis=1) > 0.0) & feasible[:, None], joins, -1)
-            joined = (joins >= 0).any(axis=1)
+            more = (joins >= 0).any(axis=1)
             held = np.concatenate([held, joins], axis=1)
             for j in todo[feasible[todo]] if self.curved else ():
                 i = trials[j]
                 found = self._worst_curved(i, x[j], binding[i])
                 if found is not None:
-                    binding[i], joined[j] = (*binding[i], found), True
-            todo = todo[joined[todo]]
-        return x, feasible, rung, working
+                    binding[i], more[j] = (*binding[i], found), True
+            todo = todo[more[todo]]
+        return x, feasible, rung
 
     def _solve(self, rows: Rows, curved: list[tuple[int, ...]], y: Array, trials: Integers) -> tuple[Array, Any, str]:
         """The projections onto K, these rows and these curved constraints."""
@@ -499,6 +527,11 @@ class Growing(NamedTuple):
                     worst, found = excess, c
         return found
 
+    def _binds(self, c: int, i: int, x: Array) -> bool:
+        """Whether a curved constraint has next to no slack at x."""
+        own = self._curved(c, i)
+        return bool((own._rows(x) >= -1e-6 * own.magnitude(x)).any())
+
     def _curved(self, c: int, i: int) -> Constraint:
         """A curved constraint in one trial."""
         return _trial(self.curved[c], self.batch, tuple(np.unravel_index(i, self.batch)) if self.batch else ())
@@ -509,6 +542,36 @@ class Growing(NamedTuple):
         A, b = rows.original()
         affine: list[Constraint] = [Affine(A[0], b[0])] if rows.count else []
         return Stack([*affine, *(self._curved(c, i) for c in range(len(self.curved)))])
+
+
+def _look(
+    pile: Pile, working: Integers, x: Array, trials: Integers, joined: dict[int, list[int]]
+) -> tuple[Pile, Integers, Integers]:
+    """Looks at all rows of some trials: the most violated ones come near and join the working set.
+
+    Where none is, the anchor moves to x. Returns the trials where some are; ``joined`` notes which, so that none joins
+    twice because the solver and this check round differently.
+    """
+    size = np.sqrt(np.vecdot(x, x))
+    joins, slack, settled = np.full((x.shape[0], JOIN), -1), [], []
+    for i in trials.tolist():
+        own = pile._slack(i, x[i])
+        excess = -own - ROUNDING * (size[i] + np.abs(pile.all.right[i, : pile.all.count]))
+        before = joined.setdefault(i, [])
+        excess[before] = -np.inf
+        worst = np.argpartition(-excess, min(JOIN, own.size - 1))[:JOIN]
+        worst = worst[excess[worst] > 0.0]
+        joins[i, : worst.size] = worst
+        before += worst.tolist()
+        if worst.size == 0:
+            settled.append(i)
+            slack.append(own)
+    left = trials[(joins[trials] >= 0).any(axis=1)]
+    if left.size:
+        fresh = np.where(joins < 0, -1, pile.near.count + np.arange(JOIN))
+        working = np.concatenate([working, fresh], axis=1)
+        pile = pile._replace(near=pile.near.plus(pile.all.take(joins)), looks=pile.looks + left.size)
+    return pile.moved(x, np.array(settled, dtype=np.int64), slack), working, left
 
 
 def _tight(near: Rows, x: Array) -> Integers:

@@ -19,28 +19,22 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
-from cocopt._terms import finite
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
+from cocopt.geometry.batch import DENSE, KERNEL_ROWS, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import least_conic, solve_conic
 from cocopt.geometry.cuts import least_cuts, solve_cuts
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.problem import SATISFIED, Membership, Problem, Relaxed
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
-from cocopt.sets.base import ConvexSet, Polyhedral
+from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
-from cocopt.sets.simplex import Simplex
 from cocopt.solvers.solution import Solution
 
 __all__ = ["Projection", "explain", "project", "solve_projection"]
 
 EMPTY = 1e-9  # a least violation above this share of its terms means that K ∩ {g ≤ 0} is empty
-# With more rows DAQP is faster than the kernel (measured: `make bench`); with bounds on both sides few rows ever bind.
-KERNEL_ROWS_BOX, KERNEL_ROWS = 128, 128
-
-
-DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
 
 
 class Projection(NamedTuple):
@@ -159,7 +153,7 @@ def descend(
     ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None for a projection.
     """
     try:
-        found = _kernel(K, constraint, point, cap) if total is None else None
+        found = solve_batch(K, constraint, point, cap) if total is None else None
     except ValueError:
         trials(constraint, point)  # says so if the leading axes are at fault
         raise
@@ -215,7 +209,7 @@ def _one_by_one(
 
 
 def _one(problem: Problem, cuts: int, tol: float) -> Projection:
-    """One trial, down the ladder; at its end, or where a rung suspects it: is there a point at all?"""
+    """One trial, down the ladder; at its end, or where a rung suspects it, decides whether there is a point at all."""
     tried: list[str] = []
     suspected = False
     for rung, solution, used in _rungs(problem, cuts, tol):
@@ -241,7 +235,7 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
     if problem.projects and polyhedral is not None and affine is not None and K.dim <= DENSE:
         from cocopt.solvers import daqp
 
-        lower, upper, A, b, equalities = _joined(polyhedral, *affine)
+        lower, upper, A, b, equalities = joined(polyhedral, *affine)
         x, nu, status = daqp.project(lower, upper, A[None], b[None], equalities, point[None])
         yield "daqp", Solution(x[0], nu[0, len(polyhedral.b) :], int(status[0])), 0
     conic = solve_conic(problem) if K.dim <= DENSE else None
@@ -310,99 +304,6 @@ def _least(
     return least_cuts(K, constraint, unit, point, cuts, tol) if found is None else found
 
 
-def _kernel(
-    K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None
-) -> tuple[Array, Array, Array, str] | None:
-    """(points, multipliers, statuses, rung) of all trials at once, by a kernel or by DAQP; None if neither fits."""
-    affine = constraint.affine()
-    if affine is None:
-        return None
-    A, b = affine
-    M = A.shape[-2]
-    caps = np.inf if cap is None else cap
-    if M == 1 and type(K) is Box:
-        from cocopt.kernels.halfspace import box_halfspace
-
-        x, nu, status = box_halfspace(_core(point), K.lower, K.upper, _core(A[..., 0, :]), b[..., 0], _first(caps))
-        return x, nu[..., None], status, "kernel"
-    if type(K) is Ball:
-        if M == 1:
-            from cocopt.kernels.halfspace import ball_halfspace
-
-            x, nu, status = ball_halfspace(
-                _core(point), K.center, K.radius, _core(A[..., 0, :]), b[..., 0], _first(caps)
-            )
-            return x, nu[..., None], status, "kernel"
-        if M <= KERNEL_ROWS_BOX:
-            from cocopt.kernels.rows import ball_rows, workspace
-
-            caps = np.broadcast_to(caps, (*np.shape(caps)[:-1], M))
-            work = workspace(M, K.dim)
-            return *ball_rows(_core(point), K.center, K.radius, _core(A), _core(b), _core(caps), work), "kernel"
-        return None
-    if M == 1 and type(K) is Simplex:
-        from cocopt.kernels.simplex import simplex_halfspace
-
-        x, nu, status = simplex_halfspace(_core(point), K.total, _core(A[..., 0, :]), b[..., 0], _first(caps))
-        return x, nu[..., None], status, "kernel"
-    polyhedral = K.polyhedral()
-    if polyhedral is None:
-        return None
-    if M + polyhedral.b.size > _kernel_rows(K):
-        return _by_daqp(polyhedral, A, b, point) if cap is None and K.dim <= DENSE else None
-    from cocopt.kernels.rows import box_rows, workspace
-
-    caps = np.broadcast_to(caps, (*np.shape(caps)[:-1], M))
-    own = polyhedral.b.size
-    lower, upper, A, b, equalities = _joined(polyhedral, A, b)
-    if own:
-        caps = np.concatenate([np.broadcast_to(np.inf, (*caps.shape[:-1], own)), caps], axis=-1)
-    x, nu, status = box_rows(
-        _core(point), lower, upper, _core(A), _core(b), _core(caps), equalities, workspace(M + own, K.dim)
-    )
-    return x, nu[..., own:], status, "kernel"
-
-
-def _kernel_rows(K: ConvexSet) -> int:
-    """Up to how many rows, K's own included, the kernel is the fastest."""
-    return KERNEL_ROWS_BOX if type(K) is Box else max(KERNEL_ROWS, K.dim // 2)
-
-
-def _by_daqp(polyhedral: Polyhedral, A: Array, b: Array, point: Array) -> tuple[Array, Array, Array, str] | None:
-    """All trials by DAQP, in the form of a kernel; None if the data are not finite."""
-    from cocopt.solvers import daqp
-
-    own = polyhedral.b.size
-    lower, upper, A, b, equalities = _joined(polyhedral, A, b)
-    M, n = A.shape[-2:]
-    shape = np.broadcast_shapes(A.shape[:-2], point.shape[:-1])
-    rows = np.broadcast_to(A, (*shape, M, n)).reshape(-1, M, n)
-    right = np.broadcast_to(b, (*shape, M)).reshape(-1, M)
-    targets = np.broadcast_to(point, (*shape, n)).reshape(-1, n)
-    if not (finite(rows) and finite(targets) and not (np.isnan(right) | (right == -np.inf)).any()):
-        return None
-    x, nu, status = daqp.project(lower, upper, rows, right, equalities, targets)
-    return x.reshape(*shape, n), nu[:, own:].reshape(*shape, M - own), status.reshape(shape), "daqp"
-
-
-def _core(array: Array) -> Array:
-    """Memory as the kernels want it: the last axes without gaps."""
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-
-
-def _first(caps: Any) -> Any:
-    return caps if isinstance(caps, float) else caps[..., 0]
-
-
-def _joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
-    """K's own rows before those of the constraint."""
-    lower, upper, own, right, equalities = polyhedral
-    if own.shape[0]:
-        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2)
-        b = np.concatenate([np.broadcast_to(right, (*b.shape[:-1], right.size)), b], axis=-1)
-    return lower, upper, A, b, equalities
-
-
 def _without_rows(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[Array, Any]:
     """P_K(point), and where that violates the constraint."""
     require_finite("point", point)
@@ -451,7 +352,7 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
         polyhedral = K.polyhedral()
         rows = M + (0 if polyhedral is None else polyhedral.b.size)
         name = "a box" if type(K) is Box else "a ball" if type(K) is Ball else "a polyhedron"
-        if rows <= (KERNEL_ROWS_BOX if type(K) is Ball else 0 if polyhedral is None else _kernel_rows(K)):
+        if rows <= (KERNEL_ROWS if type(K) is Ball else 0 if polyhedral is None else kernel_rows(K)):
             return f"kernel: compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
         if polyhedral is not None:
             return f"daqp: an active-set method, {rows} rows"

@@ -9,7 +9,8 @@ import numpy as np
 from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, require_finite, scalar
 from cocopt.constraints import Affine, Constraint
 from cocopt.errors import InvalidInput
-from cocopt.geometry.project import Projection, _check, _kernel, descend, trials
+from cocopt.geometry.batch import solve_batch
+from cocopt.geometry.project import Projection, _check, descend, trials
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.base import ConvexSet
 
@@ -90,7 +91,7 @@ def solve_hinge_prox(
         price = price[..., None] if cap == "sum" else price
         return descend(K, constraint, target, price, None, "raise", cuts, tol)
     affine = constraint.affine()
-    if affine is None or _kernel(K, constraint, target, None) is None:
+    if affine is None or solve_batch(K, constraint, target, None) is None:
         return descend(K, constraint, target, None, price, "raise", cuts, tol)
     return _sum_capped(K, constraint, target, price)
 
@@ -100,7 +101,7 @@ def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Arra
 
     Their sum never grows with t and is piecewise linear in it, so that interpolation inside a bracket ends soon.
     """
-    found = _kernel(K, constraint, target, None)
+    found = solve_batch(K, constraint, target, None)
     assert found is not None
     x, nu, status, _ = found
     if (status == NONFINITE).any():
@@ -142,7 +143,7 @@ def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array, at_zero: A
         with np.errstate(invalid="ignore"):
             t = lo + (hi - lo) * (flo / (flo - fhi))
         t = np.where(np.isfinite(flo) & (t > lo) & (t < hi), t, 0.5 * (lo + hi))
-        found = _kernel(K, Affine(A[go], b[go] + t[:, None]), y[go], None)
+        found = solve_batch(K, Affine(A[go], b[go] + t[:, None]), y[go], None)
         assert found is not None
         x[go], nu[go], status, _ = found
         total = np.where(status == INFEASIBLE, np.inf, nu[go].sum(axis=-1))

@@ -18,7 +18,7 @@ from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["BlockProblem", "EachLoss", "Problem", "numbers", "one_of"]
+__all__ = ["BlockProblem", "EachConstraint", "EachLoss", "Problem", "numbers", "one_of"]
 
 Pair: TypeAlias = tuple[Loss | None, Constraint | None]
 Columns: TypeAlias = tuple[NDArray[Any], ...]
@@ -118,7 +118,7 @@ class Problem:
     def reveal(self, *columns: NDArray[Any]) -> Pair:
         """(loss, constraint) of rounds whose data are given, with the leading axes of the data."""
         loss, constraint = columns
-        return _together(loss, EachLoss), _together(constraint, _EachConstraint)
+        return _together(loss, EachLoss), _together(constraint, EachConstraint)
 
     def _columns(self, seed: int, trials: ArrayLike, rounds: int | None) -> Iterator[tuple[int, Columns]]:
         """The number of the first round and the data, arrays (count, B, ...), of block after block."""
@@ -210,7 +210,7 @@ class EachLoss(Loss):
         return np.array([member.strong_convexity for member in self.members.flat]).reshape(self.batch)
 
 
-class _EachConstraint(Constraint):
+class EachConstraint(Constraint):
     """A constraint of its own kind for each trial or round, all with the same number of rows."""
 
     __slots__ = ("batch", "dim", "members", "row_count")
@@ -242,7 +242,7 @@ class _EachConstraint(Constraint):
 
     def _trials(self, index: Any) -> Constraint:
         picked = self.members[index]
-        return _EachConstraint(picked) if isinstance(picked, np.ndarray) else picked
+        return EachConstraint(picked) if isinstance(picked, np.ndarray) else picked
 
 
 def one_of(name: str, value: str, *known: str) -> str:

@@ -1,0 +1,60 @@
+"""What algorithms with persistent constraints have in common: copies of constraints, and how a growing intersection is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cocopt import state
+from cocopt.algorithms.base import Arrays
+from cocopt.constraints import Constraint, Stack
+from cocopt.geometry.growing import Growing
+from cocopt.sets.base import ConvexSet
+
+__all__ = ["encode_constraint", "own_copy", "restore_growing", "store_growing"]
+
+
+def own_copy(constraint: Constraint) -> Constraint:
+    """A copy that a user's later changes of the arrays cannot reach; a black box as it is."""
+    try:
+        parameters = constraint.parameters()
+    except TypeError:
+        return constraint
+    if "members" in parameters:
+        return Stack([own_copy(member) for member in parameters["members"]])
+    return type(constraint)(**{name: np.array(value) for name, value in parameters.items()})
+
+
+def encode_constraint(constraint: Constraint, name: str) -> tuple[dict[str, Any], Arrays]:
+    """The constraint for a state file; refuses what cannot be stored."""
+    spec, arrays = state.encode(constraint, name)
+    if "absent" in spec:
+        raise TypeError(
+            f"save: the window holds {constraint!r}, which cannot be stored: a black box is code, and a "
+            "state file holds data alone. Describe the constraint by its structure, or use window=1"
+        )
+    return spec, arrays
+
+
+def store_growing(growing: Growing, name: str) -> tuple[dict[str, Any], Arrays]:
+    """All of it but K and the leading axes, as plain values and arrays whose names begin with ``name``."""
+    plain, arrays = growing.arrays()
+    arrays = {f"{name}.{key}": array for key, array in arrays.items()}
+    plain["curved"] = []
+    for i, constraint in enumerate(growing.curved):
+        spec, own = encode_constraint(constraint, f"{name}.curved.{i}")
+        plain["curved"].append(spec)
+        arrays.update(own)
+    return plain, arrays
+
+
+def restore_growing(
+    K: ConvexSet, batch: tuple[int, ...], plain: Mapping[str, Any], arrays: Arrays, name: str
+) -> Growing:
+    """What `store_growing` described."""
+    curved = tuple(state.decode(spec, arrays) for spec in plain["curved"])
+    prefix = f"{name}."
+    own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    return Growing.from_arrays(K, batch, curved, plain, own)

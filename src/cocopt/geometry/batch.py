@@ -1,0 +1,113 @@
+"""The first rungs of the ladder, which take all trials at once: the compiled kernels, and DAQP for many rows."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from cocopt import kernels
+from cocopt._arrays import Array
+from cocopt._terms import finite
+from cocopt.constraints import Constraint
+from cocopt.kernels import core
+from cocopt.sets.ball import Ball
+from cocopt.sets.base import ConvexSet, Polyhedral
+from cocopt.sets.box import Box
+from cocopt.sets.simplex import Simplex
+
+__all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
+
+KERNEL_ROWS = 128  # with more rows DAQP is faster than the kernel (measured: `make bench`)
+DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
+
+_NONE = np.array(0)  # an array, since turning a number into one costs as much as a projection
+
+Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, rung
+
+
+def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None) -> Batch | None:
+    """The hinge prox (cap None: the projection) of all trials; None if K and the constraint need another rung."""
+    affine = constraint.affine()
+    if affine is None:
+        return None
+    A, b = affine
+    M = A.shape[-2]
+    kind = type(K)
+    point, A = core(point), core(A)
+    if M == 1:
+        row, right = A[..., 0, :], b[..., 0]
+        single = np.inf if cap is None else cap[..., 0]
+        if kind is Box:
+            x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, row, right, single)
+            return x, nu[..., None], status, "kernel"
+        if kind is Ball:
+            x, nu, status = kernels.ball_halfspace(point, K.center, K.radius, row, right, single)
+            return x, nu[..., None], status, "kernel"
+        if kind is Simplex:
+            x, nu, status = kernels.simplex_halfspace(point, K.total, row, right, single)
+            return x, nu[..., None], status, "kernel"
+    if kind is Ball:
+        if M > KERNEL_ROWS:
+            return None
+        work = kernels.workspace(M, K.dim)
+        return *kernels.ball_rows(point, K.center, K.radius, A, core(b), _caps(cap, M), work), "kernel"
+    if kind is Box:
+        lower, upper, equalities, own = K.lower, K.upper, _NONE, 0
+    else:
+        polyhedral = K.polyhedral()
+        if polyhedral is None:
+            return None
+        own = polyhedral.b.size
+        lower, upper, A, b, equalities = joined(polyhedral, A, b)
+    if M + own > kernel_rows(K):
+        return _by_daqp(lower, upper, A, b, equalities, own, point) if cap is None and K.dim <= DENSE else None
+    caps = _caps(cap, M)
+    if own and cap is not None:
+        caps = np.concatenate([np.full((*caps.shape[:-1], own), np.inf), caps], axis=-1)
+    elif own:
+        caps = _uncapped(M + own)
+    work = kernels.workspace(M + own, K.dim)
+    x, nu, status = kernels.box_rows(point, lower, upper, A, core(b), caps, equalities, work)
+    return x, nu[..., own:] if own else nu, status, "kernel"
+
+
+def kernel_rows(K: ConvexSet) -> int:
+    """Up to how many rows, K's own included, the kernels are used."""
+    return max(KERNEL_ROWS, K.dim // 2)
+
+
+def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
+    """K's own rows before those of the constraint."""
+    lower, upper, own, right, equalities = polyhedral
+    if own.shape[0]:
+        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2)
+        b = np.concatenate([np.broadcast_to(right, (*b.shape[:-1], right.size)), b], axis=-1)
+    return lower, upper, A, b, equalities
+
+
+def _caps(cap: Array | None, M: int) -> Array:
+    return _uncapped(M) if cap is None else core(np.broadcast_to(cap, (*cap.shape[:-1], M)))
+
+
+@cache
+def _uncapped(M: int) -> Array:
+    return np.full(M, np.inf)
+
+
+def _by_daqp(
+    lower: Array, upper: Array, A: Array, b: Array, equalities: Any, own: int, point: Array
+) -> Batch | None:
+    """All trials by DAQP; None if the data are not finite."""
+    from cocopt.solvers import daqp
+
+    M, n = A.shape[-2:]
+    shape = np.broadcast_shapes(A.shape[:-2], point.shape[:-1])
+    rows = np.broadcast_to(A, (*shape, M, n)).reshape(-1, M, n)
+    right = np.broadcast_to(b, (*shape, M)).reshape(-1, M)
+    targets = np.broadcast_to(point, (*shape, n)).reshape(-1, n)
+    if not (finite(rows) and finite(targets)) or (np.isnan(right) | (right == -np.inf)).any():
+        return None
+    x, nu, status = daqp.project(lower, upper, rows, right, int(equalities), targets)
+    return x.reshape(*shape, n), nu[:, own:].reshape(*shape, M - own), status.reshape(shape), "daqp"

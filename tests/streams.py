@@ -1,0 +1,66 @@
+"""Random streams of losses and constraints, feasible by construction, as descriptions and as cocopt's objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from instances import build, random_constraint, random_set
+from reference import Array, Description
+
+import cocopt
+from cocopt import steps
+
+LOSSES = ("Norm", "LeastSquares", "Linear", "Distance", "Hinge", "Logistic")
+RULES: dict[str, Description] = {
+    "Power": ("Power", 0.4, 0.7),
+    "StronglyConvex": ("StronglyConvex", 1.5),
+    "Constant": ("Constant", 0.3),
+    "Adaptive": ("Adaptive", 2.0, 0.8),
+    "callable": ("callable",),
+}
+
+
+def random_loss(kind: str, z: Array, rng: np.random.Generator) -> Description:
+    """A loss that pulls away from z."""
+    n = len(z)
+    match kind:
+        case "Norm" | "LeastSquares":
+            H = rng.normal(size=(3, n))
+            return (kind, H, H @ z + 2.0 * rng.normal(size=3))
+        case "Linear":
+            return (kind, rng.normal(size=n))
+        case "Distance":
+            return (kind, z + 2.0 * rng.normal(size=n))
+        case "Hinge" | "Logistic":
+            return (kind, rng.normal(size=n), float(rng.choice([-1.0, 1.0])))
+    raise ValueError(kind)
+
+
+def random_stream(
+    kind: str, constraint: str, n: int, rounds: int, seed: int, losses: tuple[str, ...] = LOSSES
+) -> tuple[Description, Array, list[tuple[Description, Description]]]:
+    """K, a point z of K that satisfies every constraint, and the rounds."""
+    rng = np.random.default_rng(seed)
+    K, z = random_set(kind, n, rng)
+    stream = []
+    for t in range(rounds):
+        g = random_constraint(constraint, z, rng, slack=0.02)
+        stream.append((random_loss(losses[t % len(losses)], z, rng), g))
+    return K, z, stream
+
+
+def build_loss(f: Description) -> Any:
+    return getattr(cocopt.losses, f[0])(*f[1:])
+
+
+def build_round(f: Description, g: Description) -> tuple[Any, Any]:
+    return build_loss(f), build(g)
+
+
+def third(t: int) -> float:
+    return 1 / (3 + t)
+
+
+def build_steps(rule: Description) -> Any:
+    return third if rule[0] == "callable" else getattr(steps, rule[0])(*rule[1:])
