@@ -259,8 +259,10 @@ class _Search:
         gradient, hessian, centre = np.full(size, unit), np.zeros((size, size)), np.full(size, black / (unit or 1.0))
         gradient[:n], hessian[:n, :n], centre[:n] = here.gradient, here.hessian, x
         weight = 1e-7 * np.trace(hessian) / n + proximity * np.linalg.norm(gradient) / self.K.diameter
-        L = np.linalg.cholesky(hessian + (weight or 1.0) * np.eye(size))
-        target = L.T @ centre - np.linalg.solve(L, gradient)
+        hessian += (weight or 1.0) * np.eye(size)
+        scale = float(np.trace(hessian))  # the solvers see a model whose curvature is about 1
+        L = np.linalg.cholesky(hessian / scale)
+        target = L.T @ centre - np.linalg.solve(L, gradient / scale)
         for _ in range(_CUTS):
             solved = self._nearest(L, target)
             if solved is None:
@@ -268,11 +270,13 @@ class _Search:
             z, prices, duals = solved
             if self._cut(objective, z, unit):
                 continue
+            prices = scale * prices
             if unit:  # there is no bound on τ: the slope in its direction must vanish
                 prices = np.where(self.rows.tau < 0, prices / -(prices @ self.rows.tau / unit or -1.0), prices)
             pull, slack = np.zeros(n), 0.0
             for (cones, _), dual in zip(self.cones.values(), duals, strict=True):
-                pull, slack = pull + dual @ cones.A, slack + float(dual @ (cones.b - cones.A @ z[:n]))
+                pull += scale * dual @ cones.A
+                slack += scale * float(dual @ (cones.b - cones.A @ z[:n]))
             return _Step(z[:n], prices, pull, slack)
         raise SolverFailure(f"the best fixed action of {objective.T} rounds needs more than {_CUTS} passes of cuts")
 
@@ -382,7 +386,9 @@ class _Search:
 
     def _forget(self, prices: Array) -> None:
         """Drops the rows of rounds without a price: if they matter again, they will be found again."""
-        kept = [key == _OF_K or (key != _EPIGRAPH and price > 0) for key, price in zip(self.rows.keys, prices, strict=True)]
+        kept = [
+            key == _OF_K or (key != _EPIGRAPH and price > 0) for key, price in zip(self.rows.keys, prices, strict=True)
+        ]
         keys = [key for key, keep in zip(self.rows.keys, kept, strict=True) if keep]
         self.rows = _Rows(self.rows.A[kept], self.rows.b[kept], self.rows.tau[kept], keys)
 

@@ -138,9 +138,13 @@ class Learner(ABC):
             The action that was really executed, if it differed from `ask`.
         """
         before = self._state
-        with quiet():
+        try:
             seen = self._look(before.x, loss, constraint, played)
             update = self._next(before.memory, seen)
+        except RuntimeWarning:  # numpy's word on infinite data, where warnings are errors: ours names the culprit
+            with quiet():  # (not always, since that would slow down every operation inside)
+                seen = self._look(before.x, loss, constraint, played)
+                update = self._next(before.memory, seen)
         x = np.asarray(update.x)
         x.flags.writeable = False
         infeasible = None if update.feasible is np.True_ else ~update.feasible

@@ -102,7 +102,7 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
         axes.text(0.5, 0.5, textwrap.fill(verdict, 28), transform=axes.transAxes, ha="center", va="center", fontsize=8)
         axes.set_axis_off()
         return
-    least, ends = np.inf, list[float]()
+    means = []
     for i, label in enumerate(result.algorithms):
         t, values = result.points, result.curves(label).get(metric)
         if metric == "regret":
@@ -111,8 +111,7 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
         mean, low, high = (np.array(part) for part in interval(values))
         axes.plot(t, mean, **_look(i))
         axes.fill_between(t, low, high, color=_look(i)["color"], alpha=0.2, linewidth=0)
-        least = min(least, mean.min())
-        ends.append(mean[-1])
+        means.append(mean)
         promised = result.bounds(label) if bounds else None
         if promised is not None:
             axes.plot(result.points, getattr(promised, metric), **_look(i), linewidth=0.7, alpha=0.8)
@@ -120,13 +119,14 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     if bounds:
         axes.set_xscale("log")
     axes.set_xlim(1 if bounds else 0, max(result.rounds, 2))
+    least, ends = min(mean.min() for mean in means), [mean[-1] for mean in means]
     if metric == "regret" and least <= 0.0:
         axes.set_yscale("symlog", linthresh=1.0)
         axes.axhline(0.0, color="#808080", linewidth=0.6)
-    elif bounds or (min(ends) > 0.0 and max(ends) / min(ends) > _WIDE):
+    elif max(ends) > 0.0 and (bounds or (min(ends) > 0.0 and max(ends) / min(ends) > _WIDE)):
         axes.set_yscale("log", nonpositive="clip")
-        if least > 0.0:
-            axes.set_ylim(bottom=least / 2)  # a band may reach 0, an axis cannot
+        positive = np.concatenate([mean[mean > 0.0] for mean in means])
+        axes.set_ylim(bottom=positive.min() / 2)  # a band may reach 0, an axis cannot
 
 
 def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
