@@ -25,8 +25,8 @@ lint: $(STAMP) ## style, types, and who may import whom
 bench: $(STAMP) ## speed, beside what one would write instead
 	$(BIN)/python benchmarks/run.py
 
-reproduce: $(STAMP) ## the main job: for now, the quick start
-	$(BIN)/python examples/quickstart.py
+reproduce: $(STAMP) ## the paper's experiments: tables and figures in results/; prints the wall time
+	$(BIN)/cocopt reproduce --out results
 
 clean: ## remove caches and builds (the environment stays: rm -r .venv)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""Random streams of losses and constraints, feasible by construction, as descriptions and as cocopt's objects."""
+"""Random streams, feasible by construction, as descriptions and as cocopt's objects; and all that a learner holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from instances import build, random_constraint, random_set
 from reference import Array, Description
 
 import cocopt
-from cocopt import steps
+from cocopt import state, steps
 
 LOSSES = ("Norm", "LeastSquares", "Linear", "Distance", "Hinge", "Logistic")
 RULES: dict[str, Description] = {
@@ -64,3 +64,13 @@ def third(t: int) -> float:
 
 def build_steps(rule: Description) -> Any:
     return third if rule[0] == "callable" else getattr(steps, rule[0])(*rule[1:])
+
+
+def content(learner: Any, path: Any) -> tuple[int, dict[str, Any], dict[tuple[str, str], Any]]:
+    """All there is to a learner: what it shows, and the bytes that it would store."""
+    learner.save(path)
+    header, arrays = state.read(path)
+    shown = {"x": learner.ask(), **learner.ledger.arrays(), **learner.certificate().arrays()}
+    found = {("shown", name): array for name, array in shown.items()}
+    found |= {("stored", name): array for name, array in arrays.items()}
+    return learner.t, header, {key: (a.dtype.str, a.shape, a.tobytes()) for key, a in found.items()}

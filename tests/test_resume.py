@@ -80,6 +80,7 @@ def run(files: Path, **settings: Any) -> Any:
         "chunk": 2,
         "jobs": 1,
         "out": files / "out",
+        "tables": False,
     }
     return cocopt.run(**{**arguments, **settings})
 
@@ -150,12 +151,14 @@ def test_another_algorithm_leaves_the_rest_alone(files: Path, worked: list[Any])
 def test_a_damaged_chunk_is_computed_again(files: Path, worked: list[Any]) -> None:
     run(files)
     victim = sorted((files / "out" / "chunks").iterdir())[0]
-    content = victim.read_bytes()
+    header, arrays = state.read(victim)
     worked.clear()
-    victim.write_bytes(content[: len(content) // 2])
+    victim.write_bytes(victim.read_bytes()[:1000])
     run(files)
     assert len(worked) == 1
-    assert victim.read_bytes() == content
+    again, computed = state.read(victim)
+    assert again == header
+    assert all(np.array_equal(computed[name], array, equal_nan=True) for name, array in arrays.items())
 
 
 def test_what_cannot_say_what_it_is_is_not_kept(files: Path, worked: list[Any]) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cocopt.algorithms import CLASPF as CLASPF
     from cocopt.algorithms import RECOO as RECOO
     from cocopt.algorithms import AdaGrad as AdaGrad
+    from cocopt.algorithms import Switch as Switch
     from cocopt.experiments import run as run
     from cocopt.geometry import hinge_prox as hinge_prox
     from cocopt.geometry.project import explain as explain
@@ -49,6 +50,7 @@ _EXPORTS = {
     "CLASPF": "cocopt.algorithms",
     "RECOO": "cocopt.algorithms",
     "AdaGrad": "cocopt.algorithms",
+    "Switch": "cocopt.algorithms",
     "Ball": "cocopt.sets",
     "Box": "cocopt.sets",
     "ConvexSet": "cocopt.sets",

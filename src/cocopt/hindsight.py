@@ -1,16 +1,16 @@
-"""The best fixed action in hindsight, against which regret is measured:
+"""The best fixed action in hindsight, against which regret is measured.
 
-    x*_T = argmin of Σ_{t≤T} f_t(x) over x in S_T = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_T ≤ 0}.
+    x*_T = argmin of Σ_{t≤T} f_t(x) over x in S_T = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_T ≤ 0}
 
-The dimension is small and T large, so a step should cost one pass over the rounds and a small quadratic program. That is
-Newton's method: a quadratic model of the sum, minimised over a few of the constraints; those that the minimiser violates
-are added until there are none (as linearisations, at the minimiser, if they are curved). Losses that are quadratic are
-summed up once. Kinks (of norms and hinges) are rounded off, less and less.
+The dimension is small and T large, so a step should cost one pass over the rounds and a small program. That is Newton's
+method: a quadratic model of the sum is minimised over a few of the constraints; those that the minimiser violates are
+added, until there are none. Quadratic losses are summed up once; the kinks of norms and hinges are rounded off, first
+more, then less.
 
-Nothing depends on the rounding, nor on the solver: every accepted value comes with a lower bound of the optimum. For
-multipliers λ ≥ 0 of rows A x ≤ b that hold on S_T, and any affine h ≤ Σ f_t with slope G,
+Nothing depends on the rounding, nor on a solver's word: a value is accepted only with a lower bound of the optimum. For
+multipliers λ ≥ 0 of rows A x ≤ b that hold on S_T, and any affine h ≤ Σ f_t with slope G, all z in S_T have
 
-    Σ f_t(z) ≥ h(x) + ⟨G + Aᵀλ, z − x⟩ − λᵀ(b − A x) ≥ h(x) − ‖G + Aᵀλ‖ D − λᵀ(b − A x)    for all z in S_T.
+    Σ f_t(z) ≥ h(x) + ⟨G + Aᵀλ, z − x⟩ − λᵀ(b − A x) ≥ h(x) − ‖G + Aᵀλ‖ D − λᵀ(b − A x).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cocopt._arrays import Array, _describe
 from cocopt.cones import Cones
-from cocopt.constraints import Constraint
+from cocopt.constraints import Constraint, Function
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import Distance, Hinge, LeastSquares, Linear, Logistic, Loss, Norm, Quadratic
@@ -33,11 +33,11 @@ from cocopt.solvers import clarabel, daqp
 
 __all__ = ["Hindsight", "best_fixed"]
 
-_GAP = 1e-7  # of the value: what the lower bound may miss
-_EMPTY = 1e-9  # a least violation beyond this, in units of the rows' own size, proves S_T empty
-_HELD = 20_000  # rounds of one trial that are kept in memory; of longer runs the data are drawn anew for every pass
-_FLOOR = 0.1
-_STEPS, _PATIENCE, _CUTS = 200, 30, 500
+_GAP = 1e-7  # of the value: what the lower bound may miss; ten times as much after so many steps, or of black boxes
+_PATIENCE = 30
+_STEPS, _CUTS = 200, 500  # at most: steps, and programs in one step
+_EMPTY = 1e-9  # rows that can be satisfied when moved by this, in units of K, do not prove S_T empty
+_HELD = 20_000  # rounds of one trial that are kept in memory; the data of longer runs are drawn anew for every pass
 
 
 class Hindsight(NamedTuple):
@@ -46,8 +46,8 @@ class Hindsight(NamedTuple):
     Attributes
     ----------
     value : ndarray (B, C)
-        min over S_T of Σ f_t, NaN where S_T is empty; at most 1e-6 of it (or of a typical loss of one round, if that
-        is more) above the optimum.
+        min over S_T of Σ f_t, NaN where S_T is empty. It is above the optimum by at most 1e-6 of it, or of a typical
+        loss of one round if that is more, and proven so.
     feasible : ndarray (B, C) of bool
         Whether S_T has a point.
     point : ndarray (B, C, n)
@@ -97,13 +97,13 @@ class _Rounds:
             held = list(self._pass())
             self._pass = lambda: held
 
-    def __call__(self, T: int) -> Iterator[tuple[int, Loss | None, Constraint | None]]:
-        """(number of rounds that count, loss, constraint), block by block, up to round T."""
-        for count, (loss, constraint) in self._pass():
+    def __call__(self, T: int) -> Iterator[tuple[int, int, Loss | None, Constraint | None]]:
+        """(rounds in the block, how many of them count, loss, constraint), block by block, up to round T."""
+        for total, (loss, constraint) in self._pass():
             if T <= 0:
                 return
-            yield min(count, T), loss, constraint
-            T -= count
+            yield total, min(total, T), loss, constraint
+            T -= total
 
 
 class _Sum(NamedTuple):
@@ -117,7 +117,13 @@ class _Sum(NamedTuple):
 
     def plus(self, other: _Sum) -> _Sum:
         """The sum of both."""
-        return _Sum(*(mine + yours for mine, yours in zip(self, other, strict=True)))
+        return _Sum(
+            self.value + other.value,
+            self.below + other.below,
+            self.rounded + other.rounded,
+            self.gradient + other.gradient,
+            self.hessian + other.hessian,
+        )
 
 
 class _Objective:
@@ -127,7 +133,7 @@ class _Objective:
         self.rounds, self.T, self.dim = rounds, T, dim
         self.P, self.q, self.r = np.zeros((dim, dim)), np.zeros(dim), 0.0
         self.kinds: set[type[Loss]] = set()
-        for count, loss in self._losses():
+        for _, count, loss in self._losses():
             self.kinds.add(type(loss))
             if type(loss) in _QUADRATIC:
                 P, q, r = _quadratic(loss, count, dim)
@@ -139,7 +145,7 @@ class _Objective:
         value = float(0.5 * x @ Px + self.q @ x + self.r)
         total = _Sum(value, value, value, Px + self.q, self.P)
         if not self.kinds.isdisjoint(_CURVED):
-            for count, loss in self._losses():
+            for _, count, loss in self._losses():
                 if type(loss) in _CURVED:
                     total = total.plus(_CURVED[type(loss)](loss, count, x, rounding))
         return total
@@ -148,20 +154,18 @@ class _Objective:
         """The sum of the black boxes, and a subgradient."""
         value, gradient = 0.0, np.zeros(self.dim)
         if self.black_boxes:
-            for count, loss in self._losses():
+            for total, count, loss in self._losses():
                 if type(loss) not in _QUADRATIC and type(loss) not in _CURVED:
-                    values, gradients = loss.value_and_gradient(x)
-                    weight = 1 if loss.batch else count
-                    value += weight * float(np.atleast_1d(values)[:count].sum())
-                    gradient = gradient + weight * np.atleast_2d(gradients)[:count].sum(axis=0)
+                    values, gradients = loss.value_and_gradient(np.broadcast_to(x, (total, self.dim)))
+                    value, gradient = value + float(values[:count].sum()), gradient + gradients[:count].sum(axis=0)
         return value, gradient
 
-    def _losses(self) -> Iterator[tuple[int, Loss]]:
-        for count, loss, _ in self.rounds(self.T):
+    def _losses(self) -> Iterator[tuple[int, int, Loss]]:
+        for total, count, loss, _ in self.rounds(self.T):
             if isinstance(loss, EachLoss):
-                yield from ((1, member) for member in loss.members[:count])
+                yield from ((1, 1, member) for member in loss.members[:count])
             elif loss is not None:
-                yield count, loss
+                yield total, count, loss
 
 
 class _Rows(NamedTuple):
@@ -177,12 +181,13 @@ _OF_K, _EPIGRAPH, _LINEARISED = (-1, 0), (-1, 1), (-1, 2)
 
 
 class _Step(NamedTuple):
-    """The minimiser of a model over S_T, and its multipliers: of the rows, and in sum Aᵀλ and λᵀ(b − A x) of the cones."""
+    """The minimiser of a model over S_T, and its multipliers."""
 
     x: Array
-    prices: Array
-    pull: Array
-    slack: float
+    prices: Array  # of the rows
+    pull: Array  # Aᵀλ of the cones
+    slack: float  # λᵀ(b − A x) of the cones
+    programs: int  # that had to be solved until no constraint was violated
 
 
 class _Search:
@@ -201,8 +206,9 @@ class _Search:
         if poly is None:
             poly = Polyhedral(self.x - K.diameter, self.x + K.diameter, np.zeros((0, K.dim)), np.zeros(0))
         eye, high, low = np.eye(K.dim), np.isfinite(poly.upper), np.isfinite(poly.lower)
-        A = np.concatenate([poly.A, eye[high], -eye[low]])
-        b = np.concatenate([poly.b, poly.upper[high], -poly.lower[low]])
+        finite = poly.b < np.inf
+        A = np.concatenate([poly.A[finite], eye[high], -eye[low]])
+        b = np.concatenate([poly.b[finite], poly.upper[high], -poly.lower[low]])
         self.equalities = poly.equalities
         self.rows = _Rows(A, b, np.zeros(len(b)), [_OF_K] * len(b))
         self.cones: dict[tuple[int, int], tuple[Cones, Constraint | None]] = {}
@@ -219,8 +225,9 @@ class _Search:
         rounding = 1e-3 * typical
         here = objective(x, rounding)
         best, lower = (np.inf, x), -np.inf
-        # for flat directions; strong at first where linearisations must approach something curved
-        proximity = 1.0 if unit or self._linearises(T) else 1e-4
+        # a proximal term, for flat directions; strong where linearisations must approach something curved
+        linearises = bool(unit) or self._linearises(T)
+        proximity = 1.0 if linearises else 1e-4
         for step in range(_STEPS):
             found = self._step(objective, x, black, here, unit, proximity)
             if found is None:
@@ -233,7 +240,7 @@ class _Search:
             best = min(best, (there.value + black, y), key=lambda pair: pair[0])
             noise = 1e-14 * D * (float(np.linalg.norm(there.gradient)) + D * float(np.trace(there.hessian)))
             gap, scale = best[0] - lower, max(abs(best[0]), typical)
-            if gap <= (_GAP if step < _PATIENCE else 10 * _GAP) * scale + noise:
+            if gap <= (10 * _GAP if linearises or step >= _PATIENCE else _GAP) * scale + noise:
                 self._forget(found.prices)
                 self.x = best[1]
                 return best
@@ -247,7 +254,9 @@ class _Search:
             if there.value - there.below > 0.1 * gap:
                 rounding *= 0.1
                 there = objective(x, rounding)
-            here, proximity = there, max(0.5 * proximity, min(proximity, _FLOOR))
+            here = there
+            if proximity > 0.1 or (linearises and found.programs <= 2):  # the cuts are good where they are needed
+                proximity *= 0.5
         raise SolverFailure(f"the best fixed action of {T} rounds was found only to {gap / scale:.2g} of its value")
 
     def _step(
@@ -261,9 +270,9 @@ class _Search:
         weight = 1e-7 * np.trace(hessian) / n + proximity * np.linalg.norm(gradient) / self.K.diameter
         hessian += (weight or 1.0) * np.eye(size)
         scale = float(np.trace(hessian))  # the solvers see a model whose curvature is about 1
-        L = np.linalg.cholesky(hessian / scale)
-        target = L.T @ centre - np.linalg.solve(L, gradient / scale)
-        for _ in range(_CUTS):
+        L = np.asarray(np.linalg.cholesky(hessian / scale), dtype=np.float64)
+        target = L.T @ centre - _solve(L, gradient / scale)
+        for programs in range(1, _CUTS + 1):
             solved = self._nearest(L, target)
             if solved is None:
                 return None
@@ -277,7 +286,7 @@ class _Search:
             for (cones, _), dual in zip(self.cones.values(), duals, strict=True):
                 pull += scale * dual @ cones.A
                 slack += scale * float(dual @ (cones.b - cones.A @ z[:n]))
-            return _Step(z[:n], prices, pull, slack)
+            return _Step(z[:n], prices, pull, slack, programs)
         raise SolverFailure(f"the best fixed action of {objective.T} rounds needs more than {_CUTS} passes of cuts")
 
     def _nearest(self, L: Array, target: Array) -> tuple[Array, Array, list[Array]] | None:
@@ -285,13 +294,14 @@ class _Search:
         size, n, equal = len(target), self.K.dim, self.equalities
         rows = self.rows.A if size == n else np.column_stack([self.rows.A, self.rows.tau])
         if not self.cones:
-            A, free = np.linalg.solve(L, rows.T).T, np.full(size, np.inf)
+            A = _solve(L, rows.T).T
+            free = np.full(size, np.inf)
             (u,), (prices,), (status,) = daqp.project(-free, free, A[None], self.rows.b[None], equal, target[None])
             if status == CONVERGED:
                 if equal:  # the sign of these multipliers is free
                     rest = target - u - prices[equal:] @ A[equal:]
                     prices[:equal] = np.linalg.lstsq(A[:equal].T, rest, rcond=None)[0]
-                return np.linalg.solve(L.T, u), prices, []
+                return _solve(L.T, u), prices, []
         pieces = [cones for cones, _ in self.cones.values()]
         wide = [np.column_stack([p.A, np.zeros((len(p.b), size - n))]) for p in pieces]
         A = np.concatenate([rows, *wide])
@@ -301,12 +311,12 @@ class _Search:
         relaxation[limits] = _EMPTY * self.K.scale * np.linalg.norm(self.rows.A[limits], axis=1)
         right = np.concatenate([self.rows.b, *(p.b for p in pieces)])
         for b in (right, right + relaxation):  # the latter if S_T is within rounding of being empty
-            cones = Cones(np.linalg.solve(L, A.T).T, b, np.zeros((len(A), 0)), tuple(c for c in kinds if c[1]))
+            cones = Cones(_solve(L, A.T).T, b, np.zeros((len(A), 0)), tuple(c for c in kinds if c[1]))
             found = clarabel.minimise(np.ones(size), -target, cones)
             prices, *duals = np.split(found.z, np.cumsum([len(rows), *(len(p.b) for p in pieces)])[:-1])
             prices[equal:] = np.maximum(prices[equal:], 0.0)  # other errors will show in the lower bound
             if not found.infeasible:
-                return np.linalg.solve(L.T, found.x), prices, duals
+                return _solve(L.T, found.x), prices, duals
             # Farkas: multipliers with ⟨λ, b − A z⟩ < 0 for all z in K prove that there is no point
             dual = np.concatenate([np.where(self.rows.tau < 0, 0.0, prices), *duals])
             pull = dual @ A[:, :n]
@@ -329,7 +339,7 @@ class _Search:
                 self.cones[_OF_K] = cones, None
         if unit:
             value, slope = objective.black(x)
-            if value - unit * z[-1] > 0.3 * _GAP * max(abs(value), self.typical):
+            if value - unit * z[-1] > 3 * _GAP * max(abs(value), self.typical):
                 rows.append((_EPIGRAPH, slope, float(slope @ x) - value, -unit))
         for _, key, slope, right, constraint in self._violated(objective.T, x)[: 2 * self.K.dim]:
             added = True
@@ -349,20 +359,22 @@ class _Search:
         return added or bool(rows)
 
     def _violated(self, T: int, x: Array) -> list[tuple[float, tuple[int, int], Array, float, Constraint | None]]:
-        """(depth, key, row, right side, the constraint if it is curved) of violated rows not seen yet, deepest first."""
+        """(depth, key, row, right side, constraint if curved) of the violated rows not seen yet, deepest first."""
         found = []
         known = {*self.rows.keys, *self.cones}
         reach = max(float(np.linalg.norm(x)), 1e-3 * self.K.scale)
         first = 0
-        for count, _, constraint in self.rounds(T):
-            first, before = first + count, first
+        for total, count, _, constraint in self.rounds(T):
+            first, before = first + total, first
             if constraint is None:
                 continue
-            values = np.atleast_2d(constraint._rows(x))[:count]
+            # a vectorised function may hold the data of all rounds, and must see as many points
+            points = np.broadcast_to(x, (total, x.size)) if isinstance(constraint, Function) else x
+            values = np.atleast_2d(constraint._rows(points))[:count]
             t, i = np.nonzero(values > 0)
             if t.size == 0:
                 continue
-            slopes = constraint._jacobian(x)
+            slopes = constraint._jacobian(points)
             slopes, depth = (slopes if slopes.ndim == 3 else slopes[None])[t, i], values[t, i]
             right, norms = np.vecdot(slopes, x) - depth, np.linalg.norm(slopes, axis=1)
             affine = constraint.affine() is not None
@@ -377,7 +389,7 @@ class _Search:
         """Whether something curved among K and the constraints does not know its cones."""
         if self.curved and _usable(self.K.cones()) is None:
             return True
-        for _, _, constraint in self.rounds(T):
+        for _, _, _, constraint in self.rounds(T):
             if constraint is not None and constraint.affine() is None:
                 each = constraint.members.flat if isinstance(constraint, EachConstraint) else [constraint.trials(0)]
                 if any(_usable(member.cones()) is None for member in each):
@@ -385,12 +397,16 @@ class _Search:
         return False
 
     def _forget(self, prices: Array) -> None:
-        """Drops the rows of rounds without a price: if they matter again, they will be found again."""
-        kept = [
-            key == _OF_K or (key != _EPIGRAPH and price > 0) for key, price in zip(self.rows.keys, prices, strict=True)
-        ]
+        """Drops the rows of rounds without a price (or a negligible one): if they matter again, they will be found."""
+        least = 1e-6 * prices.max(initial=0.0)
+        pairs = zip(self.rows.keys, prices, strict=True)
+        kept = [key == _OF_K or (key != _EPIGRAPH and price > least) for key, price in pairs]
         keys = [key for key, keep in zip(self.rows.keys, kept, strict=True) if keep]
         self.rows = _Rows(self.rows.A[kept], self.rows.b[kept], self.rows.tau[kept], keys)
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
 
 
 def _usable(cones: Cones | None) -> Cones | None:
@@ -399,7 +415,7 @@ def _usable(cones: Cones | None) -> Cones | None:
 
 
 def _part(loss: Loss, count: int, array: Array, inner: int) -> tuple[float, Array]:
-    """The data of the first rounds with an axis for the rounds, and their weight: all have the same if there is none."""
+    """The weight and the data, with an axis for the rounds: one entry of weight ``count`` if all share them."""
     if not loss.batch:
         return float(count), array[None]
     if array.ndim == inner:  # shared by all rounds, unlike other data of the loss

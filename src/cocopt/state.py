@@ -70,6 +70,7 @@ _BUILT_IN = {
     "Simplex": "cocopt.sets",
     "Stack": "cocopt.constraints",
     "StronglyConvex": "cocopt.steps",
+    "Switch": "cocopt.algorithms",
 }
 _registered: dict[str, type] = {}
 

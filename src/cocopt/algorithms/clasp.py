@@ -187,9 +187,8 @@ class CLASP(Learner):
             window = window._replace(demanded=demanded)
             x, rung, feasible = found.point, found.rung, found.feasible
         else:
-            if self.window == 1:
-                current = seen.constraint if row is None or seen.constraint is None else seen.constraint.select(row)
-            else:
+            current = seen.constraint if row is None or seen.constraint is None else seen.constraint.select(row)
+            if self.window is not None and self.window > 1:
                 past = _squares(window, seen.x)
                 now = None if seen.constraint is None else _Kept(own_copy(seen.constraint), row)
                 remembered = [kept.demanded for kept in (*window, now) if kept is not None]

@@ -1,4 +1,4 @@
-"""What algorithms with persistent constraints have in common: copies of constraints, and how a growing intersection is stored."""
+"""What algorithms that keep constraints have in common: copies of them, and how a growing intersection is stored."""
 
 from __future__ import annotations
 

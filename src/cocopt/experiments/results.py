@@ -185,8 +185,8 @@ class Result:
         without = int(lacking[:, -1].sum())
         earliest = int(self.checkpoints[lacking.any(axis=0)][0])
         return (
-            f"In {without} of {self.trials} trials no action satisfies all {self.rounds} constraints "
-            f"(in the worst, none those of the first {earliest} rounds): there is no regret."
+            f"No regret: in {without} of {self.trials} trials no action satisfies the constraints of all {self.rounds} "
+            f"rounds (in the worst one, not even those of the first {earliest})."
         )
 
     def summary(self) -> str:

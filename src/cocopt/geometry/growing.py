@@ -3,9 +3,9 @@
 Of the rows seen few can bind, and fewer do. Each trial keeps
 
 - a working set: the rows that bound last time, where the next projection starts;
-- the rows *near* its point: a ball around an anchor in which no other row can be violated (row i is satisfied wherever
-  ‖x − anchor‖ is at most its slack there, rows being normalised). As long as the point stays in that ball the others need
-  not be looked at; when it leaves, all are, once, and the ball moves;
+- the rows *near* its point: a ball around an anchor in which no other row can be violated (a normalised row is met
+  wherever ‖x − anchor‖ is at most its slack at the anchor). While the point stays in that ball the others need not be
+  looked at; when it leaves, all are, once, and the ball moves;
 - an outer box of the intersection: a row that is slack all over it is implied by the others and can be forgotten.
 
 Nothing of this approximates: a point is accepted when no row at all is violated by more than rounding.
@@ -13,6 +13,7 @@ Nothing of this approximates: a point is accepted when no row at all is violated
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from cocopt._arrays import Array
 from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.problem import SATISFIED
-from cocopt.geometry.project import KERNEL_ROWS, Projection, _trial, descend
+from cocopt.geometry.project import Projection, _trial, descend
 from cocopt.kernels.status import CONVERGED
 from cocopt.sets.base import ConvexSet
 
@@ -36,20 +37,21 @@ ROUNDING = 1e-13  # a row violated by less than this share of its terms counts a
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
 NEAR = 32  # the least number of rows that are kept near
 JOIN = 4  # rows that join a working set at a time
+HELD = 64  # rows that the kernel's working set can hold
 
 
 class Rows(NamedTuple):
-    """Normalised rows ⟨unit, x⟩ ≤ right of each trial (B, count), in buffers that later versions share.
+    """Normalised rows ⟨unit, x⟩ ≤ right of each trial (B, size), in buffers that later versions share.
 
-    A version sees the first ``count`` rows of its buffers. The newest one appends in place, any other (after a round that
-    failed, say) to a copy.
+    A version sees the first ``size`` rows of its buffers. The newest one appends in place, any other (after a round
+    that failed, say) to a copy.
     """
 
     unit: Array  # (B, capacity, n)
     right: Array  # (B, capacity); +inf for an idle row
     norm: Array  # (B, capacity), the length that the row had
     round: Integers  # (B, capacity), when it came
-    count: int
+    size: int
     used: list[int]  # one number that all versions share: how much of the buffers is taken
 
     @classmethod
@@ -65,30 +67,31 @@ class Rows(NamedTuple):
     @property
     def arrays(self) -> tuple[Array, Array, Array, Integers]:
         """What this version sees of unit, right, norm and round."""
-        k = self.count
+        k = self.size
         return self.unit[:, :k], self.right[:, :k], self.norm[:, :k], self.round[:, :k]
 
     def full(self, more: int) -> bool:
         """Whether so many more rows need new buffers."""
-        return self.used[0] != self.count or self.count + more > self.right.shape[1]
+        return self.used[0] != self.size or self.size + more > self.right.shape[1]
 
     def plus(self, other: Rows) -> Rows:
         """These rows and those of the other."""
-        old, count, self_ = self.count, self.count + other.count, self
-        if self.full(other.count):
-            self_ = self._copy(2 * count)
+        old, size, self_ = self.size, self.size + other.size, self
+        if self.full(other.size):
+            self_ = self._copy(2 * size)
         for buffer, new in zip(self_[:4], other.arrays, strict=True):
-            buffer[:, old:count] = new
-        self_.used[0] = count
-        return self_._replace(count=count)
+            buffer[:, old:size] = new
+        self_.used[0] = size
+        return self_._replace(size=size)
 
     def _copy(self, capacity: int) -> Rows:
-        buffers = []
-        for array in self.arrays:
+        def wider(array: NDArray[Any]) -> NDArray[Any]:
             buffer = np.empty((array.shape[0], capacity, *array.shape[2:]), array.dtype)
-            buffer[:, : self.count] = array
-            buffers.append(buffer)
-        return Rows(*buffers, self.count, [self.count])
+            buffer[:, : self.size] = array[:, : self.size]
+            return buffer
+
+        unit, right, norm, round, size, _ = self
+        return Rows(wider(unit), wider(right), wider(norm), wider(round), size, [size])
 
     def take(self, index: Integers) -> Rows:
         """Some rows of each trial, index (B, k); −1 for an idle row."""
@@ -104,18 +107,19 @@ class Rows(NamedTuple):
 
     def of_trials(self, trials: Integers) -> Rows:
         """All rows of some trials."""
-        return Rows.of(*(array[trials] for array in self.arrays))
+        unit, right, norm, round = self.arrays
+        return Rows.of(unit[trials], right[trials], norm[trials], round[trials])
 
     def slack(self, x: Array) -> Array:
-        """right − ⟨unit, x⟩ (B, count), in units of length; negative where violated."""
+        """right − ⟨unit, x⟩ (B, size), in units of length; negative where violated."""
         unit, right, _, _ = self.arrays
         slack: Array = right - np.matvec(unit, x)
         return slack
 
     def noise(self, x: Array) -> Array:
-        """The size of the terms of the slack (B, count), infinite for idle rows."""
+        """The size of the terms of the slack (B, size), infinite for idle rows."""
         size: Array = np.sqrt(np.vecdot(x, x))
-        return np.abs(self.right[:, : self.count]) + size[:, None]
+        return np.abs(self.right[:, : self.size]) + size[:, None]
 
     def original(self) -> tuple[Array, Array]:
         """(A, b) as they were before they were normalised."""
@@ -131,7 +135,7 @@ def normalised(A: Array, b: Array, t: int) -> Rows:
 
 
 class Pile(NamedTuple):
-    """Affine rows of each of B trials, and those near an anchor, within ``radius`` of which the others are satisfied."""
+    """Affine rows of each of B trials, and those near an anchor: within ``radius`` of it the others are satisfied."""
 
     all: Rows
     near: Rows
@@ -148,7 +152,7 @@ class Pile(NamedTuple):
         return cls(rows, rows, np.zeros((trials, dim)), np.full(trials, np.inf), box=box)
 
     def plus(self, A: Array, b: Array, t: int) -> Pile:
-        """With the rows of round t, A (B, M, n) and b (B, M); those that repeat a row near by do not come near again."""
+        """With the rows of round t, A (B, M, n) and b (B, M); one that repeats a near row does not come near again."""
         new, pile, M = normalised(A, b, t), self, b.shape[1]
         if self.box is not None and self.all.full(M):
             pile = self._forget()
@@ -175,12 +179,12 @@ class Pile(NamedTuple):
         return left
 
     def moved(self, x: Array, trials: Integers, slack: list[Array]) -> Pile:
-        """With new anchors for some trials, given the slacks of all their rows there: those with the least come near."""
+        """With new anchors for some trials, given the slacks of all their rows there: the tightest rows come near."""
         if trials.size == 0:
             return self
-        near = self.near._copy(2 * self.near.count)
+        near = self.near._copy(2 * self.near.size)
         anchor, radius = self.anchor.copy(), self.radius.copy()
-        k = near.count
+        k = near.size
         for i, own in zip(trials, slack, strict=True):
             anchor[i] = x[i]
             radius[i] = np.inf
@@ -196,7 +200,7 @@ class Pile(NamedTuple):
 
     def thinned(self, x: Array) -> Pile:
         """With fewer rows near the points x once they have become many; how many depends on how often x leaves them."""
-        if self.near.count < 2 * self.keep:
+        if self.near.size < 2 * self.keep:
             return self
         trials, keep = x.shape[0], self.keep
         if self.looks > trials:
@@ -213,24 +217,24 @@ class Pile(NamedTuple):
     def squares(self, x: Array) -> tuple[Pile, Array]:
         """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+², (B,)."""
         total = np.zeros(x.shape[0])
-        if self.all.count == 0:
+        if self.all.size == 0:
             return self, total
         left = self.outside(x)
         trials = np.flatnonzero(left)
-        pile = self.moved(x, trials, [self._slack(i, x[i]) for i in trials]).thinned(x)
+        pile = self.moved(x, trials, [self._slack(i, x[i]) for i in trials.tolist()]).thinned(x)
         slack = pile.near.slack(x)
         violated = slack < -ROUNDING * pile.near.noise(x)
         # a trial whose rows may be violated beyond the ball, or that has twins of a violated row, is looked at whole
         far = (pile.radius < 0.0) | (pile.merged & violated.any(axis=1))
-        for i in np.flatnonzero(far):
-            total[i] = _squares(-self._slack(i, x[i]) * self.all.norm[i, : self.all.count], self.all.round[i])
-        for i in np.flatnonzero(violated.any(axis=1) & ~far):
-            total[i] = _squares(-slack[i] * pile.near.norm[i, : pile.near.count], pile.near.round[i])
+        for i in np.flatnonzero(far).tolist():
+            total[i] = _squares(-self._slack(i, x[i]) * self.all.norm[i, : self.all.size], self.all.round[i])
+        for i in np.flatnonzero(violated.any(axis=1) & ~far).tolist():
+            total[i] = _squares(-slack[i] * pile.near.norm[i, : pile.near.size], pile.near.round[i])
         return pile, total
 
     def _slack(self, i: int, x: Array) -> Array:
         """The slacks of all rows of a trial."""
-        k = self.all.count
+        k = self.all.size
         slack: Array = self.all.right[i, :k] - self.all.unit[i, :k] @ x
         return slack
 
@@ -291,7 +295,7 @@ class Growing(NamedTuple):
     """S_t = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_t ≤ 0} of each trial, and exact projections onto it.
 
     Immutable: `plus` and `project` return the next version. Affine constraints are kept as rows; those of other kinds
-    as they are, and all of them are checked in every projection, on which those that bound last time are the first guess.
+    as they are: all are checked in every projection, which starts with those that bound last time.
 
     Parameters of `begin`: K, the leading axes of the trials, and whether rows that can no longer bind may be forgotten.
     Without them the least violation of an *empty* intersection is that of the rows that are left.
@@ -346,11 +350,11 @@ class Growing(NamedTuple):
         b = np.broadcast_to(affine[1], (*self.batch, M)).reshape(B, M)
         if active is not None:
             b = np.where(np.reshape(active, (B, 1)), b, np.inf)
-        old = self.pile.near.count
+        old = self.pile.near.size
         pile = self.pile.plus(A, b, t)
         working = self.working
-        if M <= JOIN * JOIN and pile.near.count > old:
-            fresh = np.broadcast_to(np.arange(old, pile.near.count), (B, pile.near.count - old))
+        if M <= JOIN * JOIN and pile.near.size > old:
+            fresh = np.broadcast_to(np.arange(old, pile.near.size), (B, pile.near.size - old))
             working = np.concatenate([working, fresh], axis=1)
         return self._replace(t=t, pile=pile, working=working)
 
@@ -364,6 +368,10 @@ class Growing(NamedTuple):
         y = np.ascontiguousarray(point).reshape(B, n)
         todo = np.arange(B) if active is None else np.flatnonzero(active)
         pile, working, binding = self.pile, self.working, list(self.binding)
+        if pile.all.size == 0 and not self.curved:
+            x = y.copy()
+            x[todo] = self.K._project(y[todo])
+            return self, Projection(x.reshape(*self.batch, n), "set", np.True_, np.zeros(self.batch)[()])
         x, verdict, rung, bound = self._near(pile, working, binding, y, todo)
         left = pile.outside(x, todo)
         least = np.zeros(B)
@@ -379,7 +387,7 @@ class Growing(NamedTuple):
                 pile, working, todo = _look(pile, working, x, todo, joined)
                 x[todo], feasible[todo], rung, _ = self._near(pile, working, binding, y, todo)
                 todo = todo[feasible[todo] & pile.outside(x[todo], todo)]
-            for i in np.flatnonzero(~feasible):
+            for i in np.flatnonzero(~feasible).tolist():
                 whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
                 x[i], feasible[i], least[i], rung = whole.point, whole.feasible, whole.least_violation, whole.rung
             if infeasible == "raise" and not feasible.all():
@@ -425,10 +433,14 @@ class Growing(NamedTuple):
         arrays: Mapping[str, NDArray[Any]],
     ) -> Growing:
         """What `arrays` described."""
-        rows = [Rows.of(*(arrays[f"{home}.{name}"] for name in Rows._fields[:4])) for home in ("all", "near")]
+        every, near = (
+            Rows.of(*(arrays[f"{home}.{name}"] for name in ("unit", "right", "norm", "round")))
+            for home in ("all", "near")
+        )
         box = (arrays["lower"], arrays["upper"]) if "lower" in arrays else None
-        state = plain["keep"], plain["looks"], plain["merged"], box
-        pile = Pile(*rows, arrays["anchor"], arrays["radius"], *state)
+        pile = Pile(
+            every, near, arrays["anchor"], arrays["radius"], plain["keep"], plain["looks"], plain["merged"], box
+        )
         return cls(K, batch, plain["t"], pile, arrays["working"], curved, tuple(map(tuple, plain["binding"])))
 
     def _near(
@@ -455,21 +467,20 @@ class Growing(NamedTuple):
     ) -> tuple[Array, Integers, Integers] | None:
         """(points, binding rows, statuses) of the compiled kernel for polyhedra; None if there is none for K."""
         poly = self.K.polyhedral()
-        room = KERNEL_ROWS - (0 if poly is None else poly.b.size)
-        if poly is None or working.shape[1] > room:
+        if poly is None or working.shape[1] > HELD:
             return None
         from cocopt.kernels.growing import box_many_rows
         from cocopt.kernels.rows import workspace
 
         length = np.sqrt(np.vecdot(poly.A, poly.A))
         unit, right, _, _ = near.arrays
-        warm = np.full((trials.size, room), -1)
+        warm = np.full((trials.size, HELD), -1)
         warm[:, : working.shape[1]] = working[trials]
         if trials.size < y.shape[0]:
             y, unit, right = y[trials], unit[trials], right[trials]
         return box_many_rows(  # type: ignore[no-any-return]
             y, poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities, unit, right, warm,
-            workspace(KERNEL_ROWS, self.K.dim),
+            workspace(poly.b.size + HELD, self.K.dim),
         )  # fmt: skip
 
     def _ladder(
@@ -487,7 +498,7 @@ class Growing(NamedTuple):
             excess[trial, held[trial, column]] = -np.inf
             joins = np.argsort(-excess, axis=1)[:, :JOIN]
             joins = np.where((np.take_along_axis(excess, joins, axis=1) > 0.0) & feasible[:, None], joins, -1)
-            more = (joins >= 0).any(axis=1)
+            more: NDArray[np.bool_] = np.asarray((joins >= 0).any(axis=1))
             held = np.concatenate([held, joins], axis=1)
             for j in todo[feasible[todo]] if self.curved else ():
                 i = trials[j]
@@ -499,7 +510,7 @@ class Growing(NamedTuple):
 
     def _solve(self, rows: Rows, curved: list[tuple[int, ...]], y: Array, trials: Integers) -> tuple[Array, Any, str]:
         """The projections onto K, these rows and these curved constraints."""
-        affine = Affine(*rows.original()) if rows.count else None
+        affine = Affine(*rows.original()) if rows.size else None
         if not self.curved:
             if affine is None:
                 return self.K._project(y[trials]), True, "set"
@@ -540,7 +551,7 @@ class Growing(NamedTuple):
         """Everything that a trial has to satisfy."""
         rows = self.pile.all.of_trials(np.array([i]))
         A, b = rows.original()
-        affine: list[Constraint] = [Affine(A[0], b[0])] if rows.count else []
+        affine: list[Constraint] = [Affine(A[0], b[0])] if rows.size else []
         return Stack([*affine, *(self._curved(c, i) for c in range(len(self.curved)))])
 
 
@@ -556,7 +567,7 @@ def _look(
     joins, slack, settled = np.full((x.shape[0], JOIN), -1), [], []
     for i in trials.tolist():
         own = pile._slack(i, x[i])
-        excess = -own - ROUNDING * (size[i] + np.abs(pile.all.right[i, : pile.all.count]))
+        excess = -own - ROUNDING * (size[i] + np.abs(pile.all.right[i, : pile.all.size]))
         before = joined.setdefault(i, [])
         excess[before] = -np.inf
         worst = np.argpartition(-excess, min(JOIN, own.size - 1))[:JOIN]
@@ -568,7 +579,7 @@ def _look(
             slack.append(own)
     left = trials[(joins[trials] >= 0).any(axis=1)]
     if left.size:
-        fresh = np.where(joins < 0, -1, pile.near.count + np.arange(JOIN))
+        fresh = np.where(joins < 0, -1, pile.near.size + np.arange(JOIN))
         working = np.concatenate([working, fresh], axis=1)
         pile = pile._replace(near=pile.near.plus(pile.all.take(joins)), looks=pile.looks + left.size)
     return pile.moved(x, np.array(settled, dtype=np.int64), slack), working, left

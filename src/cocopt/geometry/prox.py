@@ -9,7 +9,7 @@ import numpy as np
 from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, require_finite, scalar
 from cocopt.constraints import Affine, Constraint
 from cocopt.errors import InvalidInput
-from cocopt.geometry.batch import solve_batch
+from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.project import Projection, _check, descend, trials
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.base import ConvexSet
@@ -90,19 +90,18 @@ def solve_hinge_prox(
     if constraint.row_count == 1 or cap == "each":
         price = price[..., None] if cap == "sum" else price
         return descend(K, constraint, target, price, None, "raise", cuts, tol)
-    affine = constraint.affine()
-    if affine is None or solve_batch(K, constraint, target, None) is None:
+    found = solve_batch(K, constraint, target, None)
+    if found is None:
         return descend(K, constraint, target, None, price, "raise", cuts, tol)
-    return _sum_capped(K, constraint, target, price)
+    return _sum_capped(K, constraint, target, price, found)
 
 
-def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Array) -> Projection:
+def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Array, found: Batch) -> Projection:
     """The sum cap over a kernel: the projection onto {g ≤ t} for the t ≥ 0 whose multipliers add up to the price.
 
     Their sum never grows with t and is piecewise linear in it, so that interpolation inside a bracket ends soon.
+    ``found`` is the projection onto {g ≤ 0}, where it starts, and mostly ends.
     """
-    found = solve_batch(K, constraint, target, None)
-    assert found is not None
     x, nu, status, _ = found
     if (status == NONFINITE).any():
         require_finite("point", target)

@@ -42,8 +42,8 @@ def worst(unit, right, x, noise, eps):
 def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm, work, x, active, status):
     """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
 
-    All rows have length 1. ``warm`` are the rows to start with and ``active`` those that bind, −1 for none; ``work`` is the
-    `workspace` of p + w rows. If more than w rows have to be held at once the status is UNCONVERGED.
+    All rows have length 1. ``warm`` are the rows to start with and ``active`` those that bind, −1 for none; ``work`` is
+    the `workspace` of p + w rows. If more than w rows have to be held at once the status is UNCONVERGED.
     """
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w

@@ -1,0 +1,185 @@
+"""Switch of Vaze and Sinha: project onto everything seen so far, and change the method if that does not pay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log, sqrt
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt._arrays import Array, ArrayLike, _describe, positive_int, scalar
+from cocopt.algorithms.adagrad import Surrogate, adagrad_step
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.algorithms.persistent import own_copy, restore_growing, store_growing
+from cocopt.errors import InvalidInput
+from cocopt.geometry.cutter import largest_row
+from cocopt.geometry.growing import Growing
+from cocopt.metrics import CompensatedSum
+from cocopt.sets.base import ConvexSet
+
+__all__ = ["Switch"]
+
+
+class _Memory(NamedTuple):
+    losses: int  # rounds that revealed a loss
+    seen: Growing | None  # S_{t−1} of the trials in phase one; None once there are none
+    ccv1: CompensatedSum
+    second: NDArray[np.bool_]  # which trials are in phase two
+    queue: Array  # Q_t of phase two
+    squares: Array  # Σ ‖n_s‖² of phase two
+
+
+class Switch(Learner):
+    """Steps and projections onto all constraints so far; AdaGrad once the violation has grown too large.
+
+        phase one:  y_t = P_{S_{t−1}}( x_t − η_t ∇f_t(x_t) ),  η_t = D/(G√t)
+                    x_{t+1} = P_{S_t}(y_t),  S_t = S_{t−1} ∩ {g_t ≤ 0},  S_0 = K
+        phase two:  [`AdaGrad`][cocopt.AdaGrad] (convex, V = 1) from the current x, with Q = 0 and Σ = 0
+
+    Phase two begins, for good, after the round in which CCV₁ = Σ max(0, g_t(x_t)) first exceeds the threshold √T ln T;
+    that round still makes the update of phase one. Each trial switches on its own. With D the diameter of K, G bounding
+    ‖∇f_t‖ and ‖∇g_t‖ on K, and some x in K that satisfies every g_t, for the horizon T:
+
+    - Regret_T ≤ 3.5 GD√T + 2GD;
+    - CCV₁ is the smaller of an instance-dependent constant and O(√T log T): O(1) if the S_t are balls or parallel boxes,
+      in one dimension, or without losses.
+
+    The threshold has no factor GD: set it if the constraints' units are far from 1. Steps are counted in losses.
+
+    Parameters
+    ----------
+    K : ConvexSet
+    horizon : int
+        T.
+    lipschitz : float
+        G.
+    start : array (..., n), optional
+        x_1 in K; leading axes are trials. Default: the point of K nearest to 0.
+    diameter : float, optional
+        D. Default: the diameter of K; a finite one is needed.
+    threshold : float, optional
+        Default: √T ln T.
+    on_empty : "raise" or "adagrad"
+        If some S_t is empty: raise `InfeasibleRound` and stay (its least violation is that of the rows that could still
+        bind), or move those trials to phase two for good. Then that very round already makes the update of phase two,
+        and counts as infeasible.
+    rows : "all" or "worst"
+        With several rows in a round: S_t has all of them, or the largest one at x_t alone (the first on ties).
+
+    References
+    ----------
+    Vaze and Sinha, "O(√T) static regret and instance dependent constraint violation for constrained online convex
+    optimization", NeurIPS 2025.
+
+    Examples
+    --------
+    >>> from cocopt import Box, Switch, constraints, losses
+    >>> learner = Switch(Box(0.0, 1.0, dim=2), horizon=100, lipschitz=2.0, start=[1.0, 1.0])
+    >>> for t in range(100):
+    ...     record = learner.tell(losses.Distance([1.0, 1.0]), constraints.Affine([0.0, 1.0], 0.5))
+    >>> learner.ask(), learner.phase
+    (array([1. , 0.5]), np.int64(1))
+    """
+
+    def __init__(
+        self,
+        K: ConvexSet,
+        horizon: int,
+        lipschitz: float,
+        *,
+        start: ArrayLike | None = None,
+        diameter: float | None = None,
+        threshold: float | None = None,
+        on_empty: Literal["raise", "adagrad"] = "raise",
+        rows: Literal["all", "worst"] = "all",
+    ) -> None:
+        if rows not in ("all", "worst"):
+            raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
+        if on_empty not in ("raise", "adagrad"):
+            raise InvalidInput(f'on_empty: expected "raise" or "adagrad", got {_describe(on_empty)}')
+        super().__init__(K, start)
+        self.horizon = positive_int("horizon", horizon)
+        self.lipschitz = scalar("lipschitz", lipschitz, positive=True)
+        self.diameter = None if diameter is None else scalar("diameter", diameter, positive=True)
+        self.threshold = None if threshold is None else scalar("threshold", threshold, nonnegative=True)
+        self.on_empty, self.rows = on_empty, rows
+        D = K.diameter if self.diameter is None else self.diameter
+        if not 0.0 < D < np.inf:
+            raise InvalidInput(f"diameter: expected a positive number, since that of K is {D}, got {diameter}")
+        self._reach = D / self.lipschitz
+        self._limit = sqrt(self.horizon) * log(self.horizon) if self.threshold is None else self.threshold
+        self._surrogate = Surrogate.convex(self.horizon, self.lipschitz, D)
+
+    @property
+    def phase(self) -> Any:
+        """1 or 2, one a trial: the phase that the coming round belongs to."""
+        return (1 + self._state.memory.second.astype(np.int64))[()]
+
+    def parameters(self) -> dict[str, Any]:
+        return {
+            "K": self.K,
+            "horizon": self.horizon,
+            "lipschitz": self.lipschitz,
+            "diameter": self.diameter,
+            "threshold": self.threshold,
+            "on_empty": self.on_empty,
+            "rows": self.rows,
+        }
+
+    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+        everything = Growing.begin(self.K, batch, forget=True)
+        zero = np.zeros(batch)[()]
+        return _Memory(0, everything, CompensatedSum(zero, zero), np.zeros(batch, dtype=bool), zero, zero)
+
+    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+        losses, growing, ccv1, second, queue, squares = memory
+        losses += seen.gradient is not None
+        x, rung, step = seen.x, "set", np.float64(0.0)
+        empty = np.zeros(self.batch, dtype=bool)
+        if growing is not None:
+            if seen.gradient is not None:
+                step = np.float64(self._reach / sqrt(losses))
+                x = x - step * seen.gradient
+            growing, found = growing.project(x, active=~second)
+            if seen.constraint is not None and seen.rows is not None:
+                demanded = own_copy(seen.constraint)
+                if self.rows == "worst":
+                    demanded = demanded.select(seen.rows.argmax(axis=-1))
+                on_empty = "raise" if self.on_empty == "raise" else "nearest"
+                growing, found = growing.plus(demanded, ~second).project(found.point, on_empty, ~second)
+                empty = empty | ~np.asarray(found.feasible)
+            x, rung = found.point, found.rung
+        late = second | empty
+        if late.any():
+            violation = subgradient = None
+            if seen.constraint is not None and seen.rows is not None:
+                violation, subgradient = largest_row(seen.constraint, seen.x, seen.rows)
+            other, queue, squares, own = adagrad_step(
+                self.K, self._surrogate, seen.x, seen.gradient, violation, subgradient, queue, squares, active=late
+            )
+            x, step = np.where(late[..., None], other, x), np.where(late, own, step)[()]
+        if seen.rows is not None:
+            ccv1 = ccv1.plus(np.maximum(seen.rows.max(axis=-1), 0.0))
+        second = late | (np.asarray(ccv1.value) > self._limit)
+        if second.all():
+            growing = None  # the rows of the past are needed no more
+        feasible = ~empty[()] if empty.any() else np.True_
+        return Update(x, _Memory(losses, growing, ccv1, second, queue, squares), step, rung, feasible)
+
+    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
+        arrays: Arrays = {name: np.asarray(getattr(memory, name)) for name in ("second", "queue", "squares")}
+        arrays["ccv1"], arrays["carry"] = np.asarray(memory.ccv1.total), np.asarray(memory.ccv1.carry)
+        plain: dict[str, Any] = {"losses": memory.losses, "seen": None}
+        if memory.seen is not None:
+            plain["seen"], own = store_growing(memory.seen, "seen")
+            arrays.update(own)
+        return plain, arrays
+
+    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
+        growing = None
+        if plain["seen"] is not None:
+            growing = restore_growing(self.K, self.batch, plain["seen"], arrays, "seen")
+        total, carry, queue, squares = (arrays[name][()] for name in ("ccv1", "carry", "queue", "squares"))
+        return _Memory(plain["losses"], growing, CompensatedSum(total, carry), arrays["second"], queue, squares)

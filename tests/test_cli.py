@@ -1,0 +1,202 @@
+"""The command line: what it prints, where it leaves things, and what it says to bad use."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+import cocopt
+from cocopt.cli import app
+from cocopt.experiments import progress
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def cli(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_help_explains_every_command() -> None:
+    told = cli("--help").stdout
+    for command in ("reproduce", "run", "list", "bench"):
+        assert command in told
+        assert cli(command, "--help").exit_code == 0
+
+
+def test_it_is_installed_under_its_name() -> None:
+    (entry,) = entry_points(name="cocopt", group="console_scripts")
+    assert entry.load() is app
+    assert subprocess.run([sys.executable, "-m", "cocopt", "--help"], capture_output=True, check=True).stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    program = """
+import sys
+from typer.testing import CliRunner
+from cocopt.cli import app
+CliRunner().invoke(app, ["--help"])
+print(*({"numba", "scipy", "matplotlib", "joblib", "clarabel"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_reproduce_leaves_tables_and_figures(tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    done = cli("reproduce", "svm", "olr", "--trials", "3", "--rounds", "40", "--jobs", "1", "--out", str(out))
+    assert done.exit_code == 0, done.output
+    names = {path.name for path in out.iterdir()}
+    assert names >= {"summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json", "chunks"}
+    for name in ("olr", "svm"):
+        assert names >= {f"{name}.pdf", f"{name}.png", f"{name}-regret.pdf", f"{name}-regret.png"}
+    rows = (out / "summary.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "problem,algorithm,metric,rounds,trials,mean,ci_low,ci_high"
+    assert {tuple(row.split(",")[:2]) for row in rows[1:]} == {
+        *(("olr", name) for name in ("clasp", "recoo", "adagrad", "switch")),
+        *(("svm", name) for name in ("clasp", "recoo", "adagrad")),
+    }
+    assert "olr: 40 rounds, 3 trials, seed 0" in done.stdout
+    assert re.search(r"Wall time: \d+\.\d s", done.stdout)
+    assert "olr: clasp 3/3 trials" in done.stderr  # plain lines where there is no terminal
+
+
+def test_run_takes_problems_and_algorithms_from_files(tmp_path: Path) -> None:
+    problem, algorithm = f"{EXAMPLES}/own_problem.py:Machines", f"{EXAMPLES}/own_algorithm.py:Penalty:price=1|10"
+    done = cli(
+        "run", problem, "-a", "clasp:beta=0.6", "-a", algorithm, "--trials", "4", "--rounds", "20", "--jobs", "2"
+    )
+    assert done.exit_code == 0, done.output
+    assert "Machines: 20 rounds, 4 trials, seed 0" in done.stdout
+    for label in ("clasp:beta=0.6", "Penalty:price=1 ", "Penalty:price=10"):
+        assert label in done.stdout
+
+
+def test_quiet_is_quiet() -> None:
+    done = cli("run", "olr", "--trials", "2", "--rounds", "5", "--no-regret", "--quiet")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_list_shows_everything() -> None:
+    told = cli("list").stdout
+    for name in ("clasp", "clasp-f", "recoo", "adagrad", "switch", "olr", "olr-long", "svm", "tracking", "Box"):
+        assert name in told
+    assert "lipschitz" in told
+
+
+def test_bench_compares() -> None:
+    told = cli("bench", "--trials", "3", "--rounds", "5").stdout
+    assert "a loop around daqp.solve" in told
+    assert re.search(r"3 trials in one learner .* µs a round +1\.0×", told)
+
+
+BROKEN = """
+import numpy as np
+import not_to_be_found
+"""
+BAD = {
+    "unknown problem": (["run", "orl"], "did you mean olr"),
+    "unknown experiment": (
+        ["reproduce", "olr-lon"],
+        "experiment: expected a known name, got 'olr-lon'; did you mean olr-long",
+    ),
+    "unknown algorithm": (["run", "olr", "-a", "recco"], "did you mean recoo"),
+    "unknown option": (
+        ["run", "olr", "-a", "clasp:row=all"],
+        "clasp: option: expected a known name, got 'row'; did you mean rows",
+    ),
+    "zero trials": (["run", "olr", "--trials", "0"], "trials: expected a positive integer, got int 0"),
+    "negative trials": (["reproduce", "olr", "--trials", "-5"], "trials: expected a positive integer, got int -5"),
+    "a file that does not import": (
+        ["run", "{folder}/broken.py:Name"],
+        "ModuleNotFoundError: No module named 'not_to_be_found'",
+    ),
+    "a file that is no Python": (["run", "{folder}/garbage.py:Name"], "SyntaxError"),
+    "a name that is not there": (["run", "olr", "-a", "{examples}/own_algorithm.py:Penalti"], "did you mean Penalty"),
+    "an output folder that is a file": (
+        ["run", "olr", "--out", "{folder}/garbage.py"],
+        "out: expected a folder, got the file",
+    ),
+    "an output folder below a file": (
+        ["run", "olr", "--out", "{folder}/garbage.py/x"],
+        "out: expected a folder that can be written",
+    ),
+    "a folder that cannot be written": (
+        ["run", "olr", "--out", "/proc/cocopt"],
+        "out: expected a folder that can be written",
+    ),
+    "a missing constant": (["run", "{folder}/plain.py:Plain", "-a", "switch"], "switch: expected lipschitz, got none"),
+    "an unknown engine": (["run", "olr", "--engine", "spark"], 'engine: expected "local" or "dask"'),
+}
+PLAIN = """
+from cocopt import Box, losses, problems
+
+class Plain(problems.Problem):
+    K = Box(0.0, 1.0, dim=2)
+    rounds = 5
+
+    def round(self, rng, t):
+        return losses.Linear(rng.normal(size=2)), None
+"""
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_use_gets_one_line_and_status_2(case: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text(BROKEN)
+    (tmp_path / "garbage.py").write_text("this is no python")
+    (tmp_path / "plain.py").write_text(PLAIN)
+    arguments, message = BAD[case]
+    if "/proc/cocopt" in arguments and not Path("/proc").is_dir():
+        pytest.skip("no folder here that nobody can write")
+    # a default out folder must not appear in the tests' own
+    out = ["--out", str(tmp_path / "out")] if "--out" not in arguments else []
+    done = cli(*(part.format(folder=tmp_path, examples=EXAMPLES) for part in arguments), *out)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("cocopt: ")
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failing_trial_is_one_line_and_status_1(tmp_path: Path) -> None:
+    (tmp_path / "plain.py").write_text(
+        PLAIN.replace("rng.normal(size=2)", "[float('nan'), 1.0] if t == 4 else [0.0, 1.0]")
+    )
+    done = cli("run", f"{tmp_path}/plain.py:Plain", "--trials", "2", "--no-regret", "-q")
+    assert done.exit_code == 1
+    assert done.stderr.startswith(
+        "cocopt: Plain, clasp, trial 0, round 4: losses.Linear: c: expected finite numbers, got nan"
+    )
+
+
+def test_switch_on_contradictory_constraints_names_the_round() -> None:
+    done = cli("run", "svm", "-a", "switch", "--trials", "2", "--no-regret", "-q")
+    assert done.exit_code == 1
+    assert re.match(r"cocopt: svm, switch, trial \d, round \d+: .*no point in common", done.stderr)
+
+
+def test_time_left_comes_from_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    display = progress.Progress("olr", {"clasp": 100, "recoo": 100})
+    display.advance("clasp", 50, kept=True)
+    assert display.left() is None
+    clock[0] = 10.0
+    display.advance("clasp", 25)
+    assert display.left() == pytest.approx(10.0 * 125 / 25)  # what an earlier run had done took no time
+
+
+def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False)
+    told = capsys.readouterr().err
+    for part in ("olr", "clasp", "2/2", "trials", "left"):
+        assert part in told
