@@ -1,4 +1,4 @@
-"""What the paper proves of CLASP, as inequalities with constants in every round, and its rates as growth that is seen."""
+"""What the paper proves of CLASP, as inequalities with constants in every round, and its rates as growth to be seen."""
 
 from __future__ import annotations
 
@@ -191,37 +191,34 @@ def test_strongly_convex_regret_and_ccv2_grow_like_log_t():
 
 @pytest.mark.parametrize("beta", [0.3, 0.5, 0.7])
 def test_convex_exponents(beta):
-    """CCV₂ like T^(1−β), regret like T^max(β, 1−β), and no faster: both are attained, and the fit has a margin of 0.02.
+    """CCV₂ like T^(1−β), regret like T^max(β, 1−β), and no faster: the rates are attained, on streams without chance.
 
-    Regret has two sources: a loss whose sign alternates pays η_t a pair of rounds (T^(1−β)), and a loss that, late,
-    pulls to the other side of K must wait for D/η_T rounds (T^β; a trial for each T, which sets in at T/2).
+    Regret has two sources: a loss whose sign alternates pays η_t a pair of rounds, T^(1−β) in all; and a loss that
+    pulls to the other side of K late, from T/2 on, has to wait for about D/η_T rounds, T^β in all (a trial for each T).
+    The margins are for terms of lower order, which over this decade bend the fit by up to 0.03, and downwards.
     """
-    T = np.array([1000, 3000, 10_000, 30_000])
+    T = np.array([300, 3000, 30_000])
     start = np.array([[1.0, 0.0], [0.0, 0.0], *([[-2.0, 0.0]] * len(T))])
     learner = CLASP(K, start=start, steps=steps.Power(beta))
     slope, row = np.zeros_like(start), np.zeros((len(start), 1, 2))
     right = np.array([[0.0], [0.5], *([[0.5]] * len(T))])
-    row[1:, 0] = [0.0, 1.0]
-    regret, ccv2 = [], []
+    row[1:, 0] = [0.0, 1.0]  # idle but in the first trial
+    alternating, late, ccv2 = [], [], []
     for t in range(1, T[-1] + 1):
         x = learner.ask()
-        slope[0] = -x[0] / np.linalg.norm(x[0])
+        slope[0] = -0.1 * x[0] / np.linalg.norm(x[0])
         slope[1, 0] = 1.0 if t % 2 else -1.0
-        slope[2:, 0] = -1.0 * (t > T // 2)
-        row[:1, 0] = spiral(x[:1], np.ones(1), t**-beta)
+        slope[2:, 0] = -2.0 * (t > T // 2)
+        row[:1, 0] = spiral(x[:1], np.full(1, 0.1), t**-beta)
         learner.tell(losses.Linear(slope.copy()), constraints.Affine(row.copy(), right))
         if t in T:
-            i = list(T).index(t)
-            late = learner.ledger.loss[2 + i] + 2.0 * (T[i] - T[i] // 2)  # against x = (2, 0)
-            regret.append(max(learner.ledger.loss[1], late))  # against any x, as the slopes add up to 0
+            i = len(ccv2)
             ccv2.append(learner.ledger.ccv2[0])
-    assert exponent(T, ccv2) == pytest.approx(1 - beta, abs=0.02)
-    assert exponent(T, regret) == pytest.approx(max(beta, 1 - beta), abs=0.02)
-    promised = theory.bounds(steps.Power(beta), T, diameter=4.0, lipschitz_f=1.0, lipschitz_g=1.0)
-    assert (regret <= promised.regret).all()
+            alternating.append(learner.ledger.loss[1])  # against any x, as the slopes add up to 0
+            late.append(learner.ledger.loss[2 + i] + 4.0 * (T[i] - T[i] // 2))  # against x = (2, 0)
+    assert -0.03 <= np.log10(np.diff(ccv2)[1] / np.diff(ccv2)[0]) - (1 - beta) <= 0.005
+    assert -0.03 <= np.log10(np.diff(alternating)[1] / np.diff(alternating)[0]) - (1 - beta) <= 0.005
+    assert -0.03 <= np.log10(late[2] / late[1]) - beta <= 0.005
+    promised = theory.bounds(steps.Power(beta), T, diameter=4.0, lipschitz_f=2.0, lipschitz_g=1.0)
+    assert (np.maximum(alternating, late) <= promised.regret).all()
     assert (ccv2 <= promised.ccv2).all()
-
-
-def exponent(T, values):
-    """The slope of log(values) against log T over the last decade."""
-    return np.log(values[-1] / values[1]) / np.log(T[-1] / T[1])

@@ -375,6 +375,31 @@ def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
     assert (result.regret("clasp")[:, -1] <= result.finals("clasp")["certificate"]).all()
 
 
+UNTRUE = {
+    "a Lipschitz constant": ("olr", "adagrad:lipschitz=1"),
+    "a diameter": ("olr:constants=authors", "adagrad"),
+    "strong convexity": ("olr", "recoo:strong_convexity=1"),
+    "steps for strong convexity": ("olr", "clasp:steps=strongly-convex,m=1"),
+    "more strong convexity than there is": ("tracking", "recoo:strong_convexity=1.5"),
+}
+
+
+@pytest.mark.parametrize("case", UNTRUE)
+def test_nothing_is_promised_to_an_algorithm_that_was_told_an_untruth(case: str) -> None:
+    problem, algorithm = UNTRUE[case]
+    assert cocopt.run(problem, algorithm, trials=2, rounds=5).bounds(algorithm) is None
+
+
+@pytest.mark.parametrize("algorithm", ["clasp:steps=strongly-convex", "recoo:strong_convexity=problem"])
+def test_promises_for_strongly_convex_losses_hold(algorithm: str) -> None:
+    result = cocopt.run("tracking", algorithm, trials=4, rounds=500)
+    bounds = result.bounds(algorithm)
+    assert bounds is not None
+    assert bounds.regret[-1] < 2 * bounds.regret[np.searchsorted(result.points, 22)]  # logarithmic
+    assert (result.regret(algorithm)[:, -1] <= bounds.regret[-1]).all()
+    assert (result.curves(algorithm)["ccv2"] <= bounds.ccv2).all()
+
+
 # ---------------------------------------------------------------- failures
 
 

@@ -43,8 +43,8 @@ class Switch(Learner):
     ‖∇f_t‖ and ‖∇g_t‖ on K, and some x in K that satisfies every g_t, for the horizon T:
 
     - Regret_T ≤ 3.5 GD√T + 2GD;
-    - CCV₁ is the smaller of an instance-dependent constant and O(√T log T): O(1) if the S_t are balls or parallel boxes,
-      in one dimension, or without losses.
+    - CCV₁ is the smaller of an instance-dependent constant and O(√T log T): O(1) if the S_t are balls or parallel
+      boxes, in one dimension, or without losses.
 
     The threshold has no factor GD: set it if the constraints' units are far from 1. Steps are counted in losses.
 
@@ -136,11 +136,12 @@ class Switch(Learner):
     def _next(self, memory: _Memory, seen: Revealed) -> Update:
         losses, growing, ccv1, second, queue, squares = memory
         losses += seen.gradient is not None
-        x, rung, step = seen.x, "set", np.float64(0.0)
+        x, rung = seen.x, "set"
+        step: Any = 0.0
         empty = np.zeros(self.batch, dtype=bool)
         if growing is not None:
             if seen.gradient is not None:
-                step = np.float64(self._reach / sqrt(losses))
+                step = self._reach / sqrt(losses)
                 x = x - step * seen.gradient
             growing, found = growing.project(x, active=~second)
             if seen.constraint is not None and seen.rows is not None:

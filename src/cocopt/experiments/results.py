@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, _describe
+from cocopt.algorithms import CLASP, Learner
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm
 from cocopt.experiments.chunks import code, open_folder, versions
 from cocopt.experiments.specs import nearest
-from cocopt.theory import Bounds
+from cocopt.theory import Bounds, bounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,8 +155,8 @@ class Result:
     def bounds(self, algorithm: str) -> Bounds | None:
         """What theory promised before the run, at `points`; None if it promised nothing here.
 
-        A promise needs Lipschitz constants that the problem knows and the algorithm was told truly, and a feasible
-        action.
+        A promise needs an action that satisfies all constraints, and constants (Lipschitz, diameter, strong convexity)
+        that the problem knows and the algorithm was told truly.
         """
         L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
         if L_f is None or L_g is None or not self.problem.K.bounded:
@@ -164,13 +165,7 @@ class Result:
             return None
         start = self.problem.start(self.config["seed"], np.arange(1))
         learner = self._player(algorithm).build(self.problem, self.rounds, start)
-        if not hasattr(learner, "bounds"):
-            return None
-        try:
-            promised: Bounds = learner.bounds(self.points, lipschitz_f=L_f, lipschitz_g=L_g)
-        except InvalidInput:  # it was told constants that do not hold
-            return None
-        return promised
+        return _promise(learner, self.problem, self.points, L_f, L_g)
 
     def paired(self, first: str, second: str) -> dict[str, Interval]:
         """The mean of first − second in each final metric, trial by trial on the same data, with its interval."""
@@ -273,6 +268,23 @@ class Result:
 
     def __repr__(self) -> str:
         return f"Result({self.name!r}, {self.algorithms}, trials={self.trials}, rounds={self.rounds})"
+
+
+def _promise(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float) -> Bounds | None:
+    told: dict[str, float | None] = {name: getattr(learner, name, None) for name in ("diameter", "strong_convexity")}
+    schedule = getattr(learner, "steps", None)
+    modulus = told["strong_convexity"] or getattr(schedule, "modulus", 0.0)
+    if modulus > problem.strong_convexity or (told["diameter"] or np.inf) < problem.K.diameter:
+        return None
+    if isinstance(learner, CLASP):
+        return bounds(learner.steps, T, diameter=problem.K.diameter, lipschitz_f=L_f, lipschitz_g=L_g)
+    if not hasattr(learner, "bounds"):
+        return None
+    try:
+        promised: Bounds = learner.bounds(T, lipschitz_f=L_f, lipschitz_g=L_g)
+    except InvalidInput:  # it was told a Lipschitz constant that does not hold
+        return None
+    return promised
 
 
 def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> None:

@@ -88,7 +88,7 @@ def solve_hinge_prox(
 ) -> Projection:
     """argmin over x in K of ½‖x − target‖² + penalty(x), on checked arguments."""
     if constraint.row_count == 1 or cap == "each":
-        price = price[..., None] if cap == "sum" else price
+        price = np.asarray(price)[..., None] if cap == "sum" else np.atleast_1d(price)
         return descend(K, constraint, target, price, None, "raise", cuts, tol)
     found = solve_batch(K, constraint, target, None)
     if found is None:

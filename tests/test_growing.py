@@ -1,0 +1,294 @@
+"""Projections onto everything seen so far: the same point as from scratch, whatever was left unlooked at or forgotten."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_growing import from_scratch, gap
+
+import cocopt
+from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, constraints, losses
+from cocopt.errors import InfeasibleRound
+from cocopt.geometry import growing
+from cocopt.geometry.growing import Growing
+
+N = 10
+
+
+def regression(rng, batch=()):
+    """The paper's rows: S_t shrinks towards 0."""
+    return rng.uniform(0, 2, (*batch, 4, N)), rng.uniform(0, 1, (*batch, 4)), rng.normal(size=(*batch, N)) - 1.5
+
+
+def around(rng, batch=(), center=0.0, radius=1.0):
+    """Halfspaces that touch a ball: none ever becomes redundant for good."""
+    A = rng.normal(size=(*batch, 1, N)) * rng.uniform(0.1, 10, (*batch, 1, 1))
+    b = radius * np.linalg.norm(A, axis=-1) + A @ np.broadcast_to(center, N)
+    return A, b, rng.normal(size=(*batch, N))
+
+
+STREAMS = {"regression": (Box(0.0, 1.0, dim=N), regression), "around a ball": (Box(-2.0, 2.0, dim=N), around)}
+
+
+def play(K, stream, rounds, seed=0, batch=(), forget=False):
+    """Rounds of steps 1/√t: yields t, the target, the point, and all rows so far."""
+    rng = np.random.default_rng(seed)
+    S, x = Growing.begin(K, batch, forget=forget), K.project(np.full((*batch, N), 0.05))
+    A, b = np.zeros((*batch, 0, N)), np.zeros((*batch, 0))
+    for t in range(1, rounds + 1):
+        rows, right, slope = stream(rng, batch)
+        A, b = np.concatenate([A, rows], axis=-2), np.concatenate([b, right], axis=-1)
+        y = x - slope / np.sqrt(t)
+        S, found = S.plus(constraints.Affine(rows, right)).project(y)
+        x = found.point
+        yield t, y, x, A, b, S
+
+
+def excess(A, b, x):
+    """The worst violation in units of the row's terms."""
+    size = np.maximum(np.linalg.norm(A, axis=-1) * np.linalg.norm(x, axis=-1)[..., None], np.abs(b))
+    return ((np.matvec(A, x) - b) / size).max()
+
+
+@pytest.mark.parametrize("forget", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+def test_equals_the_quadratic_program_over_the_whole_history(name, forget):
+    K, stream = STREAMS[name]
+    for t, y, x, A, b, _ in play(K, stream, 1500, forget=forget):
+        assert excess(A, b, x) <= 1e-9
+        if t < 50 or t % 97 == 0:
+            expected = from_scratch(K.lower, K.upper, A, b, y)
+            assert np.abs(x - expected).max() <= 1e-8 * np.abs(x).max()
+
+
+def test_on_the_regression_few_rows_are_left():
+    *_, (_, _, x, _, _, S) = play(*STREAMS["regression"], 2000, forget=True)
+    assert np.abs(x).max() < 1e-3
+    assert S.pile.near.size <= 2 * S.pile.keep <= 4 * growing.NEAR
+    assert S.pile.all.size < 200  # of 8000
+
+
+def test_the_others_are_rarely_looked_at(monkeypatch):
+    looked = []
+    real = growing._look
+    monkeypatch.setattr(growing, "_look", lambda *arguments: looked.append(1) or real(*arguments))
+    for name, (K, stream) in STREAMS.items():
+        looked.clear()
+        *_, (t, *_) = play(K, stream, 1500)
+        assert 0 < len(looked) < t / 4, name
+
+
+@pytest.mark.parametrize(
+    ("K", "normals"),
+    [
+        (Ball(0.1, 1.5, dim=N), lambda x: [x - 0.1] if np.linalg.norm(x - 0.1) > 1.5 - 1e-9 else np.zeros((0, N))),
+        (
+            Polyhedron(np.vstack([np.eye(N), -np.ones((1, N))]), np.append(np.full(N, 1.5), 3.0)),
+            lambda x: np.vstack([np.eye(N)[x > 1.5 - 1e-9], -np.ones((int(x.sum() < -3 + 1e-9), N))]),
+        ),
+    ],
+    ids=["ball", "polyhedron"],
+)
+@pytest.mark.parametrize("forget", [False, True])
+def test_other_sets(K, normals, forget):
+    for t, y, x, A, b, _ in play(K, around, 200, forget=forget):
+        assert excess(A, b, x) <= 1e-9
+        assert K.contains(x)
+        if t % 5 == 0:
+            assert gap(x, y, A, b, normals(x)) <= 1e-9
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_simplex(forget):
+    K = Simplex(N)
+
+    def stream(rng, batch):
+        A, _, slope = around(rng, batch)
+        return A, A @ np.full(N, 0.1) + 0.05 * np.linalg.norm(A, axis=-1), slope
+
+    for t, y, x, A, b, _ in play(K, stream, 200, forget=forget):
+        assert excess(A, b, x) <= 1e-9
+        if t % 5 == 0:
+            expected = from_scratch(np.zeros(N), np.full(N, np.inf), A, b, y, equation=1.0)
+            np.testing.assert_allclose(x, expected, rtol=0, atol=1e-9)
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 6), rows=st.integers(1, 5), scale=st.floats(-6, 6))
+@settings(max_examples=40)
+def test_any_stream_equals_one_call_of_project(seed, n, rows, scale):
+    rng = np.random.default_rng(seed)
+    K = Box(-1.0, rng.uniform(0, 2, n))
+    inside = K.project(rng.uniform(-1, 1, n))
+    S, told = Growing.begin(K, (), forget=bool(seed % 2)), []
+    for _ in range(12):
+        A = rng.normal(size=(rows, n)) * 10**scale * (rng.random((rows, n)) < 0.7)
+        b = A @ inside + np.where(rng.random(rows) < 0.2, np.inf, rng.exponential(0.3, rows)) * 10**scale
+        if told and rng.random() < 0.3:
+            A, b = told[-1].A, told[-1].b + rng.choice([0.0, 0.1]) * 10**scale  # the same again, or looser
+        told.append(constraints.Affine(A, b))
+        y = rng.normal(size=n) * rng.choice([0.1, 1.0, 100.0])
+        S, found = S.plus(told[-1]).project(y)
+        expected = cocopt.project(K, constraints.Stack(told), y)
+        np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-8)
+
+
+def test_a_batch_equals_its_trials():
+    K, stream = STREAMS["around a ball"]
+    rounds = [stream(np.random.default_rng(t), (3, 2)) for t in range(150)]
+    whole = Growing.begin(K, (3, 2))
+    singles = {index: Growing.begin(K, ()) for index in np.ndindex(3, 2)}
+    for A, b, slope in rounds:
+        whole, found = whole.plus(constraints.Affine(A, b)).project(3 * slope)
+        for index, S in singles.items():
+            S, own = S.plus(constraints.Affine(A[index], b[index])).project(3 * slope[index])
+            singles[index] = S
+            np.testing.assert_allclose(found.point[index], own.point, rtol=0, atol=1e-12)
+
+
+def test_versions_do_not_disturb_one_another():
+    rng = np.random.default_rng(0)
+    K, stream = STREAMS["around a ball"]
+    S = Growing.begin(K, ())
+    for _ in range(70):
+        A, b, slope = stream(rng)
+        S, _ = S.plus(constraints.Affine(A, b)).project(3 * slope)
+    targets = 3 * rng.normal(size=(20, N))
+    before = [S.project(y)[1].point for y in targets]
+    tight = constraints.Affine(np.eye(N), np.full(N, 0.01))
+    other = S.plus(tight)
+    third = S.plus(constraints.Affine(-np.eye(N), np.full(N, 0.01)))
+    assert other.project(targets[0])[1].point.max() <= 0.01 + 1e-9
+    assert third.project(targets[0])[1].point.min() >= -0.01 - 1e-9
+    for y, point in zip(targets, before, strict=True):
+        np.testing.assert_array_equal(S.project(y)[1].point, point)
+    assert other.project(targets[0])[1].point.max() <= 0.01 + 1e-9
+
+
+# ---------------------------------------------------------------- curved constraints
+
+
+def curved(rng, t):
+    """Balls and paraboloids around a common point, affine rows between them."""
+    n = 4
+    if t % 3 == 0:
+        direction = rng.normal(size=n)
+        return constraints.Affine(direction, 0.3 * np.linalg.norm(direction))
+    if t % 3 == 1:
+        center = 0.5 * rng.normal(size=n)
+        return constraints.NormBall(center, np.linalg.norm(center) + 0.3)
+    q = rng.normal(size=n)
+    return constraints.Quadratic(np.eye(n), q, -0.3 * np.linalg.norm(q) - 0.045)
+
+
+@pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=4), Ball(0.0, 1.0, dim=4)], ids=["box", "ball"])
+def test_curved_constraints(K):
+    rng = np.random.default_rng(3)
+    S, told, bound = Growing.begin(K, ()), [], set()
+    for t in range(18):
+        told.append(curved(rng, t))
+        y = 2 * rng.normal(size=4)
+        S, found = S.plus(told[-1]).project(y)
+        everything = constraints.Stack(told)
+        np.testing.assert_allclose(found.point, cocopt.project(K, everything, y), rtol=0, atol=1e-7)
+        rows = everything.rows(found.point)
+        assert rows.max() <= 1e-9
+        bound |= {type(g).__name__ for g, value in zip(told, rows, strict=True) if value > -1e-9}
+    assert bound == {"Affine", "NormBall", "Quadratic"}
+
+
+# ---------------------------------------------------------------- persistent CLASP
+
+
+def stream(seed, rounds, batch=(), rows=3, n=4):
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        A = rng.normal(size=(*batch, rows, n))
+        b = 0.2 * np.linalg.norm(A, axis=-1) + rng.exponential(0.1, (*batch, rows))
+        yield losses.Norm(rng.normal(size=(*batch, 2, n)), rng.normal(size=(*batch, 2))), constraints.Affine(A, b)
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("rows", ["all", "worst"])
+def test_the_history_is_judged_as_a_loop_would(rows, batch):
+    K = Box(-1.0, 1.0, dim=4)
+    rng = np.random.default_rng(9)
+    learner, told, total = CLASP(K, start=np.zeros((*batch, 4)), rows=rows, window=None), [], 0.0
+    for t, (loss, constraint) in enumerate(stream(1, 250, batch)):
+        played = K.project(learner.ask() + rng.normal(size=(*batch, 4))) if t % 10 == 3 else None
+        x = learner.ask() if played is None else played
+        told.append(constraint)
+        total = total + sum(np.maximum(g.value(x), 0.0) ** 2 for g in told)
+        learner.tell(loss, constraint, played=played)
+        if rows == "all":
+            assert max(np.max(g.value(learner.ask())) for g in told) <= 1e-9
+    np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
+
+
+def test_with_all_rows_the_history_adds_nothing():
+    learner = CLASP(Box(-1.0, 1.0, dim=4), window=None)
+    for loss, constraint in stream(2, 200):
+        learner.tell(loss, constraint)
+    assert learner.ledger.ccv2 > 0.01
+    np.testing.assert_allclose(learner.ledger.ccv2_hist, learner.ledger.ccv2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", ["all", "worst"])
+def test_resumed_bit_for_bit(rows, tmp_path):
+    learner = CLASP(Ball(0.0, 1.0, dim=4), start=np.zeros((3, 4)), rows=rows, window=None)
+    rounds = list(stream(4, 120, (3,)))
+    rounds[5] = (rounds[5][0], constraints.NormBall(np.full(4, 0.1), 0.5))
+    for loss, constraint in rounds[:70]:
+        learner.tell(loss, constraint)
+    learner.save(tmp_path / "state.npz")
+    header, arrays = cocopt.state.read(tmp_path / "state.npz")
+    assert len(arrays) < 60  # not one a round
+    twin = cocopt.load(tmp_path / "state.npz")
+    for loss, constraint in rounds[70:]:
+        learner.tell(loss, constraint)
+        twin.tell(loss, constraint)
+        np.testing.assert_array_equal(learner.ask(), twin.ask())
+    assert learner.ledger == twin.ledger
+
+
+def test_a_round_that_fails_leaves_no_trace():
+    rounds = list(stream(5, 60))
+    K = Box(-1.0, 1.0, dim=4)
+    steady, shaken = CLASP(K, window=None), CLASP(K, window=None)
+    for t, (loss, constraint) in enumerate(rounds):
+        if t % 3 == 0:
+            with pytest.raises(InfeasibleRound) as caught:
+                shaken.tell(loss, constraints.Affine(np.vstack([np.eye(4), -np.eye(4)]), np.full(8, -0.5)))
+            assert caught.value.trials == (0,)
+            np.testing.assert_allclose(caught.value.least_violation, [0.5], atol=1e-9)
+        steady.tell(loss, constraint)
+        shaken.tell(loss, constraint)
+        np.testing.assert_array_equal(steady.ask(), shaken.ask())
+    assert steady.ledger == shaken.ledger
+
+
+def test_nearest_once_the_intersection_is_empty():
+    K = Box(-1.0, 1.0, dim=4)
+    learner, told = CLASP(K, start=np.zeros((2, 4)), window=None, infeasible="nearest"), []
+    for t, (loss, constraint) in enumerate(stream(6, 40, (2,))):
+        if t == 20:
+            A, b = constraint.A.copy(), constraint.b.copy()
+            A[1, 0], b[1, 0] = [1.0, 0.0, 0.0, 0.0], -0.7
+            constraint = constraints.Affine(A, b)
+        told.append(constraint)
+        y = learner.ask() - (t + 1) ** -0.5 * loss.gradient(learner.ask())
+        record = learner.tell(loss, constraint)
+        np.testing.assert_array_equal(record.feasible, [True, t < 20])
+        expected = cocopt.project(K, constraints.Stack(told), y, infeasible="nearest")
+        np.testing.assert_allclose(learner.ask(), expected, rtol=0, atol=1e-7)
+    np.testing.assert_array_equal(learner.ledger.infeasible_rounds, [0, 20])
+
+
+def test_later_changes_of_the_users_arrays_do_not_matter():
+    A, b = np.array([[1.0, 0.0]]), np.array([0.25])
+    learner = CLASP(Box(0.0, 1.0, dim=2), window=None)
+    learner.tell(losses.Linear([-1.0, -1.0]), constraints.Affine(A, b))
+    A[:], b[:] = 0.0, 9.0
+    learner.tell(losses.Linear([-1.0, -1.0]))
+    np.testing.assert_allclose(learner.ask(), [0.25, 1.0])
