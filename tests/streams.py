@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from instances import build, random_constraint, random_set
+from instances import build, build_set, random_constraint, random_set
 from reference import Array, Description
 
 import cocopt
@@ -40,14 +40,15 @@ def random_loss(kind: str, z: Array, rng: np.random.Generator) -> Description:
 def random_stream(
     kind: str, constraint: str, n: int, rounds: int, seed: int, losses: tuple[str, ...] = LOSSES
 ) -> tuple[Description, Array, list[tuple[Description, Description]]]:
-    """K, a point z of K that satisfies every constraint, and the rounds."""
+    """K, a point of K to start from, and rounds whose constraints leave another point some room."""
     rng = np.random.default_rng(seed)
     K, z = random_set(kind, n, rng)
+    start = build_set(K).project(z + 0.3 * rng.normal(size=n))  # not z, where rows of the same slack are tied
     stream = []
     for t in range(rounds):
         g = random_constraint(constraint, z, rng, slack=0.02)
         stream.append((random_loss(losses[t % len(losses)], z, rng), g))
-    return K, z, stream
+    return K, start, stream
 
 
 def build_loss(f: Description) -> Any:

@@ -123,9 +123,9 @@ def test_an_infeasible_round(tmp_path, options, batch):
     right = np.full((*batch, 1), 0.5)
     right.flat[-1] = -1.0  # only the last trial's, yet the whole batch stays
     g = constraints.Affine(np.ones((*batch, 1, 3)), right)
-    check_refused(tmp_path, InfeasibleRound, options, batch, losses.Linear(np.ones(3)), g)
+    check_refused(tmp_path, InfeasibleRound, options, batch, losses.Linear(-np.ones(3)), g)
     with pytest.raises(InfeasibleRound) as caught:
-        make(batch, **options).tell(losses.Linear(np.ones(3)), g)
+        make(batch, **options).tell(losses.Linear(-np.ones(3)), g)
     assert caught.value.trials == ((2,) if batch else (0,))
     np.testing.assert_allclose(caught.value.least_violation, [1.0])
 
@@ -155,11 +155,11 @@ def test_a_rung_that_raises(tmp_path, monkeypatch, options, error):
         learner = make((3,), **options)
         before = content(learner, tmp_path / "a.npz")
         with pytest.raises(type(error)):
-            learner.tell(losses.Linear(np.ones(3)), g)
+            learner.tell(losses.Linear(-np.ones(3)), g)
         assert content(learner, tmp_path / "a.npz") == before
     twin = make((3,), **options)
-    learner.tell(losses.Linear(np.ones(3)), g)
-    twin.tell(losses.Linear(np.ones(3)), g)
+    learner.tell(losses.Linear(-np.ones(3)), g)
+    twin.tell(losses.Linear(-np.ones(3)), g)
     assert content(learner, tmp_path / "a.npz") == content(twin, tmp_path / "b.npz")
 
 
@@ -174,7 +174,7 @@ def test_rungs_that_all_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "solve_cuts", lambda problem, *_: (lost(problem), 0))
     monkeypatch.setattr(ladder, "_least", lambda *_: None)
     g = constraints.NormBall(np.zeros(3), 0.1)
-    check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(np.ones(3)), g, match="no rung")
+    check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(-np.ones(3)), g, match="no rung")
 
 
 class Bomb:

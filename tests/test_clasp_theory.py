@@ -186,7 +186,7 @@ def test_strongly_convex_regret_and_ccv2_grow_like_log_t():
     growth = np.diff(ccv2, axis=0)
     np.testing.assert_allclose(growth[:, averaging:], [2 * push * np.log(10)] * 2, rtol=0.01)
     np.testing.assert_allclose(growth[:, :averaging], 0.0, atol=1e-9)
-    assert (regret[-1] <= learner.certificate().value[:averaging]).all()
+    assert (regret[-1] <= learner.certificate().value[:averaging] + 1e-6).all()  # rounding of sums of size 10^5
 
 
 @pytest.mark.parametrize("beta", [0.3, 0.5, 0.7])

@@ -1,4 +1,4 @@
-"""Projections onto everything seen so far: the same point as from scratch, whatever was left unlooked at or forgotten."""
+"""Projections onto everything seen so far: the point that a solution from scratch has, whatever was not looked at."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_resumed_bit_for_bit(rows, tmp_path):
     for loss, constraint in rounds[:70]:
         learner.tell(loss, constraint)
     learner.save(tmp_path / "state.npz")
-    header, arrays = cocopt.state.read(tmp_path / "state.npz")
+    _, arrays = cocopt.state.read(tmp_path / "state.npz")
     assert len(arrays) < 60  # not one a round
     twin = cocopt.load(tmp_path / "state.npz")
     for loss, constraint in rounds[70:]:

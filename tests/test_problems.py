@@ -1,4 +1,4 @@
-"""Problems: the data are what the paper says, the constants hold, and a trial's rounds depend on nothing but its number."""
+"""Problems: data as the paper says, constants that hold, rounds that depend on nothing but seed and trial."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_trial_of_the_svm_is_a_pass_over_all_wines() -> None:
 
 
 def test_tracking_shows_what_is_proven() -> None:
-    """Regret grows like log T, under the certificate and the bound; limits are violated for ever; CCV₂ obeys its bound."""
+    """Regret grows like log T, under certificate and bound; limits are violated for ever; CCV₂ obeys its bound."""
     problem, trials, marks = problems.get("tracking"), np.arange(12), np.array([20, 60, 200, 600, 2000])
     learner = CLASP(problem.K, start=problem.start(0, trials), steps=steps.StronglyConvex(1.0))
     best = hindsight.best_fixed(problem, 0, trials, marks).value.T
@@ -207,7 +207,7 @@ def test_tracking_shows_what_is_proven() -> None:
             if learner.t in marks:
                 regret.append(learner.ledger.loss - best[len(regret)])
                 ccv2.append(learner.ledger.ccv2)
-                assert (regret[-1] <= learner.certificate().regret + 1e-9).all()
+                assert (regret[-1] <= learner.certificate().value + 1e-9).all()
     promised = theory.bounds(
         steps.StronglyConvex(1.0),
         marks,
@@ -215,8 +215,8 @@ def test_tracking_shows_what_is_proven() -> None:
         lipschitz_f=problem.lipschitz_f,
         lipschitz_g=problem.lipschitz_g,
     )
-    assert (np.array(regret).T <= promised.regret).all()
-    assert (np.array(ccv2).T <= promised.ccv2).all()
+    assert (promised.regret >= np.transpose(regret)).all()
+    assert (promised.ccv2 >= np.transpose(ccv2)).all()
     mean, slope = np.mean(regret, axis=1), np.polyfit(np.log(marks), np.mean(regret, axis=1), 1)
     assert slope[0] > 0.3
     assert np.corrcoef(mean, np.log(marks))[0, 1] > 0.99
@@ -224,17 +224,18 @@ def test_tracking_shows_what_is_proven() -> None:
 
 
 def test_tracking_with_rare_limits_has_a_logarithmic_ccv2() -> None:
-    problem, trials = problems.get("tracking", limits="rarely"), np.arange(40)
-    learner = CLASP(problem.K, start=problem.start(0, trials), steps=steps.StronglyConvex(1.0))
-    marks, ccv2 = [20, 200, 2000], []
-    for _, count, reveal in problem.blocks(0, trials, 2000):
-        for k in range(count):
-            learner.tell(*reveal(k))
-            if learner.t in marks:
-                ccv2.append(float(np.mean(learner.ledger.ccv2)))
-    early, late = np.diff(ccv2)
-    assert late > 0.2
-    assert 0.5 < late / early < 2.0
+    growth = {}
+    for limits in ("always", "rarely"):
+        problem, trials, ccv2 = problems.get("tracking", limits=limits), np.arange(40), []
+        learner = CLASP(problem.K, start=problem.start(0, trials), steps=steps.StronglyConvex(1.0))
+        for _, count, reveal in problem.blocks(0, trials, 2700):
+            for k in range(count):
+                learner.tell(*reveal(k))
+                if learner.t in (100, 300, 900, 2700):
+                    ccv2.append(float(np.mean(learner.ledger.ccv2)))
+        growth[limits] = np.diff(ccv2)
+    assert growth["rarely"].max() < 1.7 * growth["rarely"].min()
+    assert growth["always"][-1] < 0.3 * growth["always"][0]
 
 
 def test_an_own_problem_in_one_batch_is_its_trials_one_by_one() -> None:

@@ -340,7 +340,7 @@ def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: P
     assert result.feasible[:, result.checkpoints < 5].all()
     assert not result.feasible[:, result.checkpoints >= 5].any()
     assert np.isnan(result.finals("clasp")["regret"]).all()
-    sentence = "No regret: in 3 of 3 trials no action satisfies the constraints of all 12 rounds"
+    sentence = "The regret is undefined: in 3 of 3 trials no action satisfies the constraints of all 12 rounds"
     assert sentence in result.summary()
     assert sentence in texts(figure(result, "regret"))
     assert result.bounds("clasp") is None  # theory promises nothing here

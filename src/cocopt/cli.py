@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Constrained online convex optimization: experiments with true regret, confidence intervals and bounds.",
@@ -89,34 +88,42 @@ def run(
 def list_() -> None:
     """List algorithms (what they need and promise), problems and sets."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from cocopt import algorithms, problems, sets
     from cocopt.experiments.algorithms import TABLE, needs, options
 
     def doc(thing: Any) -> str:
-        return (thing.__doc__ or "").strip().splitlines()[0].rstrip(".:")
+        line = (thing.__doc__ or "").strip().splitlines()[0].rstrip(".:")
+        return re.sub(r"\[`([^`]*)`\]\[[^\]]*\]", r"\1", line)  # cross-references by their text
 
     console = Console()
-    table = Table("algorithm", "must be told", "options", "promises", title="Algorithms", title_justify="left")
+
+    def show(title: str, header: list[str], rows: list[list[str]]) -> None:
+        table = Table(title=title, title_justify="left")
+        for name in header:
+            table.add_column(name, overflow="fold")
+        for row in rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+
+    rows = []
     for name, entry in TABLE.items():
         cls = getattr(algorithms, entry.cls)
         told = needs(cls)
         chosen = [option for option in options(cls) if option not in told]
-        table.add_row(name, ", ".join(told) or "nothing", ", ".join(chosen), entry.promise)
-    console.print(table)
-    table = Table("problem", "rounds", "options", "what it is", title="Problems", title_justify="left")
+        rows.append([name, ", ".join(told) or "nothing", ", ".join(chosen), entry.promise])
+    show("Algorithms", ["algorithm", "must be told", "options", "promises"], rows)
+    rows = []
     for name in problems.names():
         problem = problems.get(name)
-        described = ", ".join(f"{key}={value}" for key, value in problem.options.items())
-        table.add_row(name, str(problem.rounds), described, doc(problem))
-    console.print(table)
-    table = Table("set", "what it is", title="Sets", title_justify="left")
-    for name in sorted(sets.__all__):
-        cls = getattr(sets, name)
-        if isinstance(cls, type) and cls.__module__ != "cocopt.sets.base":
-            table.add_row(name, doc(cls))
-    console.print(table)
+        chosen = [f"{key}={value}" for key, value in problem.options.items()]
+        rows.append([name, str(problem.rounds), ", ".join(chosen), doc(problem)])
+    show("Problems", ["problem", "rounds", "options", "what it is"], rows)
+    kinds = {name: getattr(sets, name) for name in sorted(sets.__all__)}
+    kinds = {name: cls for name, cls in kinds.items() if isinstance(cls, type) and cls.__module__ != "cocopt.sets.base"}
+    show("Sets", ["set", "what it is"], [[name, doc(cls)] for name, cls in kinds.items()])
 
 
 @app.command()

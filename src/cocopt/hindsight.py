@@ -22,9 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cocopt._arrays import Array, _describe
+from cocopt._terms import finite
 from cocopt.cones import Cones
-from cocopt.constraints import Constraint, Function
-from cocopt.errors import InvalidInput, SolverFailure
+from cocopt.constraints import Affine, Constraint, Function, Stack
+from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
+from cocopt.geometry.project import project
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import Distance, Hinge, LeastSquares, Linear, Logistic, Loss, Norm, Quadratic
 from cocopt.problems.base import EachConstraint, EachLoss, Problem, numbers
@@ -33,10 +35,11 @@ from cocopt.solvers import clarabel, daqp
 
 __all__ = ["Hindsight", "best_fixed"]
 
-_GAP = 1e-7  # of the value: what the lower bound may miss; ten times as much after so many steps, or of black boxes
-_PATIENCE = 30
-_STEPS, _CUTS = 200, 500  # at most: steps, and programs in one step
+_GAP = 1e-7  # of the value: what the lower bound may miss; ten times as much of black boxes,
+_PATIENCE = 30  # and ten times as much after so many steps
+_STEPS, _CUTS, _CUTS_AT_ONCE = 200, 500, 50  # at most: steps, programs in one step, and with one proximal term
 _EMPTY = 1e-9  # rows that can be satisfied when moved by this, in units of K, do not prove S_T empty
+_MISSED = 1e-8  # a violation of curved constraints, in units of their size, beyond which S_T may be empty
 _HELD = 20_000  # rounds of one trial that are kept in memory; the data of longer runs are drawn anew for every pass
 
 
@@ -46,8 +49,8 @@ class Hindsight(NamedTuple):
     Attributes
     ----------
     value : ndarray (B, C)
-        min over S_T of Σ f_t, NaN where S_T is empty. It is above the optimum by at most 1e-6 of it, or of a typical
-        loss of one round if that is more, and proven so.
+        min over S_T of Σ f_t, NaN where S_T is empty. It is proven to be above the optimum by at most 1e-6 of it, or
+        of a typical loss of one round if that is more; 1e-5 if black boxes leave no better.
     feasible : ndarray (B, C) of bool
         Whether S_T has a point.
     point : ndarray (B, C, n)
@@ -160,6 +163,11 @@ class _Objective:
                     value, gradient = value + float(values[:count].sum()), gradient + gradients[:count].sum(axis=0)
         return value, gradient
 
+    def blame(self, x: Array) -> None:
+        """Raises the error that names what is not finite."""
+        for total, _, loss in self._losses():
+            loss.value(np.broadcast_to(x, (total, self.dim)))
+
     def _losses(self) -> Iterator[tuple[int, int, Loss]]:
         for total, count, loss, _ in self.rounds(self.T):
             if isinstance(loss, EachLoss):
@@ -187,7 +195,7 @@ class _Step(NamedTuple):
     prices: Array  # of the rows
     pull: Array  # Aᵀλ of the cones
     slack: float  # λᵀ(b − A x) of the cones
-    programs: int  # that had to be solved until no constraint was violated
+    proximity: float  # the weight of the proximal term for the next step
 
 
 class _Search:
@@ -206,9 +214,9 @@ class _Search:
         if poly is None:
             poly = Polyhedral(self.x - K.diameter, self.x + K.diameter, np.zeros((0, K.dim)), np.zeros(0))
         eye, high, low = np.eye(K.dim), np.isfinite(poly.upper), np.isfinite(poly.lower)
-        finite = poly.b < np.inf
-        A = np.concatenate([poly.A[finite], eye[high], -eye[low]])
-        b = np.concatenate([poly.b[finite], poly.upper[high], -poly.lower[low]])
+        shut = poly.b < np.inf
+        A = np.concatenate([poly.A[shut], eye[high], -eye[low]])
+        b = np.concatenate([poly.b[shut], poly.upper[high], -poly.lower[low]])
         self.equalities = poly.equalities
         self.rows = _Rows(A, b, np.zeros(len(b)), [_OF_K] * len(b))
         self.cones: dict[tuple[int, int], tuple[Cones, Constraint | None]] = {}
@@ -218,6 +226,8 @@ class _Search:
         objective = _Objective(self.rounds, T, self.K.dim)
         D, x, inside = self.K.diameter, self.x, False
         here = objective(x, 0.0)
+        if not finite(here.gradient):
+            objective.blame(x)
         black, slope = objective.black(x)
         unit = (float(np.linalg.norm(slope)) * D or 1.0) if objective.black_boxes else 0.0
         self.typical = max(self.typical, abs(here.value + black) / T)
@@ -238,9 +248,14 @@ class _Search:
             slack = float(found.prices @ (self.rows.b - self.rows.A @ y)) + found.slack
             lower = max(lower, there.below - slack - float(np.linalg.norm(residual)) * D)
             best = min(best, (there.value + black, y), key=lambda pair: pair[0])
-            noise = 1e-14 * D * (float(np.linalg.norm(there.gradient)) + D * float(np.trace(there.hessian)))
+            noise = 1e-14 * D * (float(np.linalg.norm(there.gradient)) + D * float(np.trace(objective.P)))
             gap, scale = best[0] - lower, max(abs(best[0]), typical)
-            if gap <= (10 * _GAP if linearises or step >= _PATIENCE else _GAP) * scale + noise:
+            allowed = _GAP * (10 if linearises else 1) * (10 if step >= _PATIENCE else 1)
+            if gap <= allowed * scale + noise:
+                if self._missed(best[1]) > _MISSED:
+                    if self._empty():
+                        return None
+                    raise SolverFailure(f"the best fixed action of {T} rounds was not found: S_T is too thin")
                 self._forget(found.prices)
                 self.x = best[1]
                 return best
@@ -254,9 +269,7 @@ class _Search:
             if there.value - there.below > 0.1 * gap:
                 rounding *= 0.1
                 there = objective(x, rounding)
-            here = there
-            if proximity > 0.1 or (linearises and found.programs <= 2):  # the cuts are good where they are needed
-                proximity *= 0.5
+            here, proximity = there, found.proximity if linearises else proximity
         raise SolverFailure(f"the best fixed action of {T} rounds was found only to {gap / scale:.2g} of its value")
 
     def _step(
@@ -267,12 +280,14 @@ class _Search:
         size = n + (unit > 0)
         gradient, hessian, centre = np.full(size, unit), np.zeros((size, size)), np.full(size, black / (unit or 1.0))
         gradient[:n], hessian[:n, :n], centre[:n] = here.gradient, here.hessian, x
-        weight = 1e-7 * np.trace(hessian) / n + proximity * np.linalg.norm(gradient) / self.K.diameter
-        hessian += (weight or 1.0) * np.eye(size)
-        scale = float(np.trace(hessian))  # the solvers see a model whose curvature is about 1
-        L = np.asarray(np.linalg.cholesky(hessian / scale), dtype=np.float64)
-        target = L.T @ centre - _solve(L, gradient / scale)
-        for programs in range(1, _CUTS + 1):
+        for programs in range(_CUTS):
+            if programs % _CUTS_AT_ONCE == 0:
+                proximity *= 1.0 if programs == 0 else 4.0  # nearer to x fewer cuts are needed
+                weight = 1e-7 * np.trace(hessian) / n + proximity * np.linalg.norm(gradient) / self.K.diameter
+                model = hessian + (weight or 1.0) * np.eye(size)
+                scale = float(np.trace(model))  # the solvers see a curvature of about 1
+                L = np.asarray(np.linalg.cholesky(model / scale), dtype=np.float64)
+                target = L.T @ centre - _solve(L, gradient / scale)
             solved = self._nearest(L, target)
             if solved is None:
                 return None
@@ -286,8 +301,9 @@ class _Search:
             for (cones, _), dual in zip(self.cones.values(), duals, strict=True):
                 pull += scale * dual @ cones.A
                 slack += scale * float(dual @ (cones.b - cones.A @ z[:n]))
-            return _Step(z[:n], prices, pull, slack, programs)
-        raise SolverFailure(f"the best fixed action of {objective.T} rounds needs more than {_CUTS} passes of cuts")
+            tight = programs < 2  # the cuts are good where they are needed
+            return _Step(z[:n], prices, pull, slack, 0.5 * proximity if proximity > 0.1 or tight else proximity)
+        raise SolverFailure(f"the best fixed action of {objective.T} rounds needs more than {_CUTS} cuts in a step")
 
     def _nearest(self, L: Array, target: Array) -> tuple[Array, Array, list[Array]] | None:
         """argmin of ‖Lᵀz − target‖ over rows and cones, and their multipliers; None if no point satisfies them."""
@@ -323,6 +339,28 @@ class _Search:
             if dual @ (right + relaxation) - pull @ self.x + np.linalg.norm(pull) * self.K.diameter < 0:
                 return None
         raise SolverFailure("the best fixed action was not found, nor a proof that there is none")
+
+    def _missed(self, x: Array) -> float:
+        """The violation of the cones at x, which Clarabel has in its hands alone, in units of their size."""
+        missed = 0.0
+        for _, constraint in self.cones.values():
+            if constraint is None:
+                missed = max(missed, float(self.K._violation(x)) / self.K.scale)
+            else:
+                missed = max(missed, float((constraint._rows(x) / constraint.magnitude(x)).max()))
+        return missed
+
+    def _empty(self) -> bool:
+        """Whether K has no point in common with the constraints that were seen to matter."""
+        limits = [constraint for _, constraint in self.cones.values() if constraint is not None]
+        rows = [key not in (_OF_K, _EPIGRAPH) for key in self.rows.keys]
+        if any(rows):
+            limits.append(Affine(self.rows.A[rows], self.rows.b[rows]))
+        try:
+            project(self.K, Stack(limits), self.x)
+        except InfeasibleRound:
+            return True
+        return False
 
     def _cut(self, objective: _Objective, z: Array, unit: float) -> bool:
         """Adds what z violates most, as rows or cones; whether there was anything."""
@@ -371,6 +409,8 @@ class _Search:
             # a vectorised function may hold the data of all rounds, and must see as many points
             points = np.broadcast_to(x, (total, x.size)) if isinstance(constraint, Function) else x
             values = np.atleast_2d(constraint._rows(points))[:count]
+            if not finite(values):
+                constraint.rows(points)  # says what is not, unless rows are idle
             t, i = np.nonzero(values > 0)
             if t.size == 0:
                 continue

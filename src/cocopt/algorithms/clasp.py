@@ -157,8 +157,9 @@ class CLASP(Learner):
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
         window: tuple[_Kept | None, ...] | _Everything = ()
         if self.window is None:
-            everything = Growing.begin(self.K, batch)
-            window = _Everything(everything, everything if self.rows == "worst" else None)
+            # an empty intersection is judged by all rows, so with "nearest" none is forgotten
+            demanded = Growing.begin(self.K, batch, forget=self.infeasible == "raise", archive=self.rows == "all")
+            window = _Everything(demanded, Growing.begin(self.K, batch) if self.rows == "worst" else None)
         return _Memory(0, float("inf"), CompensatedSum(), proof, window)
 
     def _next(self, memory: _Memory, seen: Revealed) -> Update:

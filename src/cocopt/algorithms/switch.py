@@ -129,7 +129,7 @@ class Switch(Learner):
         }
 
     def _begin(self, batch: tuple[int, ...]) -> _Memory:
-        everything = Growing.begin(self.K, batch, forget=True)
+        everything = Growing.begin(self.K, batch, forget=True, archive=False)
         zero = np.zeros(batch)[()]
         return _Memory(0, everything, CompensatedSum(zero, zero), np.zeros(batch, dtype=bool), zero, zero)
 

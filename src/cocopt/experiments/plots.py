@@ -99,7 +99,7 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     axes.set_title(_LABELS[metric])
     verdict = result.verdict() if metric == "regret" else None
     if verdict:
-        axes.text(0.5, 0.5, textwrap.fill(verdict, 28), transform=axes.transAxes, ha="center", va="center", fontsize=8)
+        axes.text(0.5, 0.5, textwrap.fill(verdict, 30), transform=axes.transAxes, ha="center", va="center", fontsize=8)
         axes.set_axis_off()
         return
     means = []

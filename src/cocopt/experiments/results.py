@@ -180,8 +180,8 @@ class Result:
         without = int(lacking[:, -1].sum())
         earliest = int(self.checkpoints[lacking.any(axis=0)][0])
         return (
-            f"No regret: in {without} of {self.trials} trials no action satisfies the constraints of all {self.rounds} "
-            f"rounds (in the worst one, not even those of the first {earliest})."
+            f"The regret is undefined: in {without} of {self.trials} trials no action satisfies the constraints of "
+            f"all {self.rounds} rounds (in the worst one, not even those of the first {earliest})."
         )
 
     def summary(self) -> str:
@@ -271,10 +271,10 @@ class Result:
 
 
 def _promise(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float) -> Bounds | None:
-    told: dict[str, float | None] = {name: getattr(learner, name, None) for name in ("diameter", "strong_convexity")}
-    schedule = getattr(learner, "steps", None)
-    modulus = told["strong_convexity"] or getattr(schedule, "modulus", 0.0)
-    if modulus > problem.strong_convexity or (told["diameter"] or np.inf) < problem.K.diameter:
+    steps: Any = getattr(learner, "steps", None)
+    modulus: Any = getattr(learner, "strong_convexity", None) or getattr(steps, "modulus", 0.0)
+    diameter: Any = getattr(learner, "diameter", None) or np.inf
+    if modulus > problem.strong_convexity or diameter < problem.K.diameter:
         return None
     if isinstance(learner, CLASP):
         return bounds(learner.steps, T, diameter=problem.K.diameter, lipschitz_f=L_f, lipschitz_g=L_g)
@@ -337,5 +337,5 @@ def _cell(values: Array | None) -> str:
         return "–"
     mean, low, high = interval(values)
     if np.isnan(mean):
-        return "none"
+        return "undefined"
     return f"{mean:.4g}" if np.isnan(low) else f"{mean:.4g} ± {(high - low) / 2:.2g}"

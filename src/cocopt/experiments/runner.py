@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from traceback import extract_tb
 from typing import Any, Literal
@@ -204,15 +206,17 @@ def run(
             if kept is not None:
                 done[i] = kept
                 display.advance(units[i].task, units[i].count, kept=True)
-        for i, outcome in _execute({i: u for i, u in enumerate(units) if i not in done}, workers, engine):
-            if isinstance(outcome, TrialFailed):
-                failures.append(outcome)
-                continue
-            identity = identities[i]
-            if chunks is not None and identity is not None:
-                chunks.put(identity, outcome)
-            done[i] = outcome
-            display.advance(units[i].task, units[i].count)
+        todo = {i: unit for i, unit in enumerate(units) if i not in done}
+        with closing(_execute(todo, workers, engine)) as outcomes:
+            for i, outcome in outcomes:
+                if isinstance(outcome, TrialFailed):
+                    failures.append(outcome)
+                    continue
+                identity = identities[i]
+                if chunks is not None and identity is not None:
+                    chunks.put(identity, outcome)
+                done[i] = outcome
+                display.advance(units[i].task, units[i].count)
     if failures:  # an algorithm's failure says more than that of the comparator on the same data
         raise min(failures, key=lambda f: (f.algorithm == _HINDSIGHT, f.trial, f.round))
     found = {
@@ -254,7 +258,9 @@ def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
     return found, str(Spec(name, spec.options)), described
 
 
-def _execute(units: Mapping[int, _Unit], jobs: int | None, engine: str) -> Iterator[tuple[int, Arrays | TrialFailed]]:
+def _execute(
+    units: Mapping[int, _Unit], jobs: int | None, engine: str
+) -> Generator[tuple[int, Arrays | TrialFailed], None, None]:
     """The outcome of each unit as it comes, in any order."""
     if jobs is None:
         little = sum(unit.rounds for unit in units.values()) < _SMALL
@@ -271,9 +277,15 @@ def _execute(units: Mapping[int, _Unit], jobs: int | None, engine: str) -> Itera
         _require_cluster()
     # max_nbytes: no memory-mapped copies in temporary files
     with parallel_config(backend="loky" if engine == "local" else "dask", n_jobs=jobs):
-        yield from Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(
+        outcomes = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(
             delayed(_numbered)(i, unit) for i, unit in units.items()
         )
+        try:
+            for i, outcome in outcomes:  # "yield from" would close it before the warning is silenced
+                yield i, outcome
+        finally:
+            with warnings.catch_warnings(action="ignore", category=UserWarning):
+                outcomes.close()  # work that nobody waits for any more is given up: joblib would warn of that
 
 
 def _require_cluster() -> None:

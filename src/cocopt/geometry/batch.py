@@ -34,27 +34,27 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
         return None
     A, b = affine
     M = A.shape[-2]
-    kind = type(K)
     point, A = core(point), core(A)
     if M == 1:
         row, right = A[..., 0, :], b[..., 0]
         single = np.inf if cap is None else cap[..., 0]
-        if kind is Box:
+        if type(K) is Box:
             x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, row, right, single)
             return x, nu[..., None], status, "kernel"
-        if kind is Ball:
+        if type(K) is Ball:
             x, nu, status = kernels.ball_halfspace(point, K.center, K.radius, row, right, single)
             return x, nu[..., None], status, "kernel"
-        if kind is Simplex:
+        if type(K) is Simplex:
             x, nu, status = kernels.simplex_halfspace(point, K.total, row, right, single)
             return x, nu[..., None], status, "kernel"
-    if kind is Ball:
+    if type(K) is Ball:
         if M > KERNEL_ROWS:
             return None
         work = kernels.workspace(M, K.dim)
         return *kernels.ball_rows(point, K.center, K.radius, A, core(b), _caps(cap, M), work), "kernel"
-    if kind is Box:
-        lower, upper, equalities, own = K.lower, K.upper, _NONE, 0
+    equalities: Any = _NONE
+    if type(K) is Box:
+        lower, upper, own = K.lower, K.upper, 0
     else:
         polyhedral = K.polyhedral()
         if polyhedral is None:
@@ -69,7 +69,7 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
     elif own:
         caps = _uncapped(M + own)
     work = kernels.workspace(M + own, K.dim)
-    x, nu, status = kernels.box_rows(point, lower, upper, A, core(b), caps, equalities, work)
+    x, nu, status = kernels.box_rows(point, lower, upper, core(A), core(b), core(caps), equalities, work)
     return x, nu[..., own:] if own else nu, status, "kernel"
 
 
@@ -96,9 +96,7 @@ def _uncapped(M: int) -> Array:
     return np.full(M, np.inf)
 
 
-def _by_daqp(
-    lower: Array, upper: Array, A: Array, b: Array, equalities: Any, own: int, point: Array
-) -> Batch | None:
+def _by_daqp(lower: Array, upper: Array, A: Array, b: Array, equalities: Any, own: int, point: Array) -> Batch | None:
     """All trials by DAQP; None if the data are not finite."""
     from cocopt.solvers import daqp
 

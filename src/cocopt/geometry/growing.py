@@ -70,14 +70,10 @@ class Rows(NamedTuple):
         k = self.size
         return self.unit[:, :k], self.right[:, :k], self.norm[:, :k], self.round[:, :k]
 
-    def full(self, more: int) -> bool:
-        """Whether so many more rows need new buffers."""
-        return self.used[0] != self.size or self.size + more > self.right.shape[1]
-
     def plus(self, other: Rows) -> Rows:
         """These rows and those of the other."""
         old, size, self_ = self.size, self.size + other.size, self
-        if self.full(other.size):
+        if self.used[0] != old or size > self.right.shape[1]:
             self_ = self._copy(2 * size)
         for buffer, new in zip(self_[:4], other.arrays, strict=True):
             buffer[:, old:size] = new
@@ -116,6 +112,11 @@ class Rows(NamedTuple):
         slack: Array = right - np.matvec(unit, x)
         return slack
 
+    def slack_of(self, i: int, x: Array) -> Array:
+        """The slacks of one trial, for its point."""
+        slack: Array = self.right[i, : self.size] - self.unit[i, : self.size] @ x
+        return slack
+
     def noise(self, x: Array) -> Array:
         """The size of the terms of the slack (B, size), infinite for idle rows."""
         size: Array = np.sqrt(np.vecdot(x, x))
@@ -145,30 +146,35 @@ class Pile(NamedTuple):
     looks: int = 0  # how often all rows of a trial were looked at since then
     merged: bool = False  # whether a row was not put near because its twin was there
     box: tuple[Array, Array] | None = None  # an outer box (B, n) if rows may be forgotten
+    due: int = 2 * NEAR  # the number of rows at which this is tried next
+    told: Rows | None = None  # if rows may be forgotten but `squares` is wanted: those too
 
     @classmethod
-    def empty(cls, trials: int, dim: int, box: tuple[Array, Array] | None = None) -> Pile:
+    def empty(cls, trials: int, dim: int, box: tuple[Array, Array] | None = None, archive: bool = False) -> Pile:
         rows = Rows.none(trials, dim)
-        return cls(rows, rows, np.zeros((trials, dim)), np.full(trials, np.inf), box=box)
+        told = Rows.none(trials, dim) if archive else None
+        return cls(rows, rows, np.zeros((trials, dim)), np.full(trials, np.inf), box=box, told=told)
 
     def plus(self, A: Array, b: Array, t: int) -> Pile:
         """With the rows of round t, A (B, M, n) and b (B, M); one that repeats a near row does not come near again."""
         new, pile, M = normalised(A, b, t), self, b.shape[1]
-        if self.box is not None and self.all.full(M):
+        if self.box is not None and self.all.size + M > self.due:
             pile = self._forget()
         near, merged = new, pile.merged
-        unit, right, _, _ = pile.near.arrays
-        if right.shape[1]:
-            twin = (unit[:, None, :, 0] == new.unit[:, :, None, 0]) & (right[:, None] <= new.right[..., None])
-            if twin.any():
-                twin &= (unit[:, None] == new.unit[:, :, None]).all(axis=-1)
-                repeated = twin.any(axis=-1)
-                near = new._replace(right=np.where(repeated, np.inf, new.right))
-                merged = merged or bool(repeated.any())
-                if repeated.all():
-                    return pile._replace(all=pile.all.plus(new), merged=merged)
+        if pile.near.size:
+            from cocopt.kernels.growing import repeats
+
+            unit, right, _, _ = pile.near.arrays
+            repeated = repeats(unit[:, None], right[:, None], new.unit, new.right)
+            if repeated.any():
+                near, merged = new._replace(right=np.where(repeated, np.inf, new.right)), True
+        told = None if pile.told is None else pile.told.plus(new)
         return pile._replace(
-            all=pile.all.plus(new), near=pile.near.plus(near), keep=max(pile.keep, 4 * M), merged=merged
+            all=pile.all.plus(new),
+            near=pile.near if merged and not (near.right < np.inf).any() else pile.near.plus(near),
+            keep=max(pile.keep, 4 * M),
+            merged=merged,
+            told=told,
         )
 
     def outside(self, x: Array, trials: Any = slice(None)) -> NDArray[np.bool_]:
@@ -214,29 +220,33 @@ class Pile(NamedTuple):
         near = self.near.take(order[:, :keep])
         return self._replace(near=near, anchor=x, radius=radius, keep=keep, looks=0, box=box)
 
-    def squares(self, x: Array) -> tuple[Pile, Array]:
-        """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+², (B,)."""
+    def squares(self, x: Array, inside: NDArray[np.bool_]) -> tuple[Pile, Array]:
+        """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+², (B,), and whether x is ``inside`` K.
+
+        A point of K that violates no row kept violates none that was forgotten.
+        """
         total = np.zeros(x.shape[0])
         if self.all.size == 0:
             return self, total
-        left = self.outside(x)
-        trials = np.flatnonzero(left)
+        trials = np.flatnonzero(self.outside(x))
         pile = self.moved(x, trials, [self._slack(i, x[i]) for i in trials.tolist()]).thinned(x)
         slack = pile.near.slack(x)
-        violated = slack < -ROUNDING * pile.near.noise(x)
-        # a trial whose rows may be violated beyond the ball, or that has twins of a violated row, is looked at whole
-        far = (pile.radius < 0.0) | (pile.merged & violated.any(axis=1))
-        for i in np.flatnonzero(far).tolist():
-            total[i] = _squares(-self._slack(i, x[i]) * self.all.norm[i, : self.all.size], self.all.round[i])
-        for i in np.flatnonzero(violated.any(axis=1) & ~far).tolist():
-            total[i] = _squares(-slack[i] * pile.near.norm[i, : pile.near.size], pile.near.round[i])
+        violated = (slack < -ROUNDING * pile.near.noise(x)).any(axis=1)
+        every = self.all if self.told is None else self.told
+        # rows beyond those near may be violated too: outside the ball, or as twins or forgotten ones of those near
+        beyond = pile.radius < 0.0
+        if self.told is not None:
+            beyond |= violated | ~inside
+        elif self.merged:
+            beyond |= violated
+        for i in np.flatnonzero(violated | beyond).tolist():
+            rows, own = (every, every.slack_of(i, x[i])) if beyond[i] else (pile.near, slack[i])
+            total[i] = _squares(-own * rows.norm[i, : rows.size], rows.round[i, : rows.size])
         return pile, total
 
     def _slack(self, i: int, x: Array) -> Array:
         """The slacks of all rows of a trial."""
-        k = self.all.size
-        slack: Array = self.all.right[i, :k] - self.all.unit[i, :k] @ x
-        return slack
+        return self.all.slack_of(i, x)
 
     def _forget(self) -> Pile:
         """Without the rows that are slack all over the outer box.
@@ -255,7 +265,7 @@ class Pile(NamedTuple):
         width = int(useful.sum(axis=1).max(initial=0))
         order = np.argsort(~useful, axis=1, kind="stable")[:, :width]
         index = np.where(np.take_along_axis(useful, order, axis=1), order, -1)
-        return self._replace(all=self.all.take(index), box=(lower, upper))
+        return self._replace(all=self.all.take(index), box=(lower, upper), due=2 * max(width, NEAR))
 
 
 def _largest(unit: Array, lower: Array, upper: Array) -> Array:
@@ -284,7 +294,7 @@ def _tightened(lower: Array, upper: Array, rows: Rows) -> tuple[Array, Array]:
 def _squares(value: Array, round: Integers) -> float:
     """Σ over the rounds of (the largest of the round's values)_+²; a value that appears twice counts once."""
     positive = value > 0.0
-    value, round = value[positive], round[: positive.size][positive]
+    value, round = value[positive], round[positive]
     order = np.lexsort((-value, round))
     value, round = value[order], round[order]
     first = np.concatenate([[True], round[1:] != round[:-1]])[: value.size]
@@ -297,8 +307,9 @@ class Growing(NamedTuple):
     Immutable: `plus` and `project` return the next version. Affine constraints are kept as rows; those of other kinds
     as they are: all are checked in every projection, which starts with those that bound last time.
 
-    Parameters of `begin`: K, the leading axes of the trials, and whether rows that can no longer bind may be forgotten.
-    Without them the least violation of an *empty* intersection is that of the rows that are left.
+    Parameters of `begin`: K, the leading axes of the trials, whether rows that can no longer bind may be forgotten, and
+    whether an archive of all rows is kept nevertheless, which `squares` needs. Without one the least violation of an
+    *empty* intersection is that of the rows that are left.
 
     Examples
     --------
@@ -322,7 +333,7 @@ class Growing(NamedTuple):
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
 
     @classmethod
-    def begin(cls, K: ConvexSet, batch: tuple[int, ...], *, forget: bool = False) -> Growing:
+    def begin(cls, K: ConvexSet, batch: tuple[int, ...], *, forget: bool = False, archive: bool = True) -> Growing:
         """K itself."""
         trials = prod(batch)
         box = None
@@ -332,7 +343,7 @@ class Growing(NamedTuple):
             if poly is not None:
                 lower, upper = np.maximum(lower, poly.lower), np.minimum(upper, poly.upper)
             box = np.broadcast_to(lower, (trials, K.dim)), np.broadcast_to(upper, (trials, K.dim))
-        pile = Pile.empty(trials, K.dim, box)
+        pile = Pile.empty(trials, K.dim, box, forget and archive)
         return cls(K, batch, 0, pile, np.zeros((trials, 0), dtype=np.int64), (), ((),) * trials)
 
     def plus(self, constraint: Constraint, active: Any = None) -> Growing:
@@ -403,9 +414,9 @@ class Growing(NamedTuple):
         return after, Projection(x.reshape(*shape, n), rung, every, least.reshape(shape)[()])
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
-        """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,), if none was forgotten."""
+        """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,)."""
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
-        pile, total = self.pile.squares(x)
+        pile, total = self.pile.squares(x, self.K._violation(x) <= 0.0)
         total = total.reshape(self.batch)
         for constraint in self.curved:
             total = total + np.square(np.maximum(constraint._rows(point).max(axis=-1), 0.0))
@@ -415,12 +426,21 @@ class Growing(NamedTuple):
         """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
         pile = self.pile
         arrays: Arrays = {"anchor": pile.anchor, "radius": pile.radius, "working": self.working}
-        for home, rows in (("all", pile.all), ("near", pile.near)):
+        for home, rows in (("all", pile.all), ("near", pile.near), ("told", pile.told)):
+            if rows is None:
+                continue
             for name, array in zip(Rows._fields, rows.arrays, strict=False):
                 arrays[f"{home}.{name}"] = array
         if pile.box is not None:
             arrays["lower"], arrays["upper"] = pile.box
-        plain = {"t": self.t, "keep": pile.keep, "looks": pile.looks, "merged": pile.merged, "binding": self.binding}
+        plain: dict[str, Any] = {
+            "t": self.t,
+            "keep": pile.keep,
+            "looks": pile.looks,
+            "merged": pile.merged,
+            "due": pile.due,
+        }
+        plain["binding"] = self.binding
         return plain, arrays
 
     @classmethod
@@ -433,14 +453,14 @@ class Growing(NamedTuple):
         arrays: Mapping[str, NDArray[Any]],
     ) -> Growing:
         """What `arrays` described."""
-        every, near = (
-            Rows.of(*(arrays[f"{home}.{name}"] for name in ("unit", "right", "norm", "round")))
-            for home in ("all", "near")
-        )
+
+        def rows(home: str) -> Rows:
+            return Rows.of(*(arrays[f"{home}.{name}"] for name in ("unit", "right", "norm", "round")))
+
         box = (arrays["lower"], arrays["upper"]) if "lower" in arrays else None
-        pile = Pile(
-            every, near, arrays["anchor"], arrays["radius"], plain["keep"], plain["looks"], plain["merged"], box
-        )
+        flags = plain["keep"], plain["looks"], plain["merged"]
+        told = rows("told") if "told.unit" in arrays else None
+        pile = Pile(rows("all"), rows("near"), arrays["anchor"], arrays["radius"], *flags, box, plain["due"], told)
         return cls(K, batch, plain["t"], pile, arrays["working"], curved, tuple(map(tuple, plain["binding"])))
 
     def _near(
@@ -549,7 +569,7 @@ class Growing(NamedTuple):
 
     def _whole(self, i: int) -> Constraint:
         """Everything that a trial has to satisfy."""
-        rows = self.pile.all.of_trials(np.array([i]))
+        rows = (self.pile.all if self.pile.told is None else self.pile.told).of_trials(np.array([i]))
         A, b = rows.original()
         affine: list[Constraint] = [Affine(A[0], b[0])] if rows.size else []
         return Stack([*affine, *(self._curved(c, i) for c in range(len(self.curved)))])

@@ -15,7 +15,7 @@ from cocopt.kernels.halfspace import FAR, rounding
 from cocopt.kernels.rows import IN, OUT, dot, maximise
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
-__all__ = ["box_many_rows"]
+__all__ = ["box_many_rows", "repeats"]
 
 JOINS = 1000  # rows that may join the working set in one projection
 
@@ -128,3 +128,20 @@ def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm
         for j in range(n):
             target[j] = x[j]
         y_norm = x_norm
+
+
+@guvectorize(
+    ["float64[:,::1], float64[::1], float64[::1], float64, boolean[::1]"],
+    "(h,n),(h),(n),()->()",
+)
+def repeats(unit, right, row, bound, found):
+    """Whether the row ⟨row, x⟩ ≤ bound repeats one of the others, or is looser than it."""
+    found[0] = False
+    for i in range(right.shape[0]):
+        if unit[i, 0] == row[0] and right[i] <= bound:
+            same = True
+            for j in range(row.shape[0]):
+                same = same and unit[i, j] == row[j]
+            if same:
+                found[0] = True
+                return

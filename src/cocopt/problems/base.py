@@ -7,6 +7,7 @@ trials run beside it, however many rounds are asked for, and on whichever machin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -108,12 +109,15 @@ class Problem:
             yield first, len(columns[0]), reveal
 
     def whole_blocks(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
-        """One trial's rounds as (count, (loss, constraint)) a block, whose leading axis is that of the rounds.
+        """One trial's rounds, many at a time: (count, (loss, constraint)) with a leading axis for the rounds.
 
-        What all rounds share may lack the axis.
+        What all these rounds share may lack the axis.
         """
         for _, columns in self._columns(seed, [trial], rounds):
-            yield len(columns[0]), self.reveal(*(column[:, 0] for column in columns))
+            pairs = zip(*(column[:, 0] for column in columns), strict=True)
+            for _, alike in groupby(pairs, key=lambda pair: [_kind(member) for member in pair]):
+                members = np.array([*alike], dtype=object)
+                yield len(members), self.reveal(*members.T)
 
     def reveal(self, *columns: NDArray[Any]) -> Pair:
         """(loss, constraint) of rounds whose data are given, with the leading axes of the data."""
@@ -183,6 +187,10 @@ class BlockProblem(Problem):
         raise NotImplementedError(
             f"{type(self).__name__}: define reveal(self, …), with an argument for each array of draw"
         )
+
+    def whole_blocks(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
+        for _, columns in self._columns(seed, [trial], rounds):
+            yield len(columns[0]), self.reveal(*(column[:, 0] for column in columns))
 
     def _draw(self, rng: np.random.Generator, trial: int, first: int, count: int) -> Columns:
         return self.draw(rng, first, self.block_rounds)
@@ -255,25 +263,32 @@ def one_of(name: str, value: str, *known: str) -> str:
 def _together(members: NDArray[Any], each: Callable[[NDArray[Any]], Any]) -> Any:
     """An array of losses, or of constraints, as one object with the array's axes as its leading axes."""
     everyone: list[Any] = members.ravel().tolist()
-    kinds = {type(member) for member in everyone}
-    if type(None) in kinds:
-        if len(kinds) > 1:
+    kind, shapes, _ = _kind(everyone[0])
+    if any(member is None for member in everyone):
+        if kind is not type(None) or any(member is not None for member in everyone):
             raise InvalidInput("round: expected a loss (or a constraint) in every trial or in none, got both")
         return None
-    described = [_arguments(member) for member in everyone]
-    shapes = [{key: array.shape for key, array in arguments.items()} for arguments in described]
-    if len(kinds) > 1 or not shapes[0] or any(own != shapes[0] for own in shapes):
+    if not shapes or any(_kind(member) != _kind(everyone[0]) for member in everyone):
         return each(members)
-    return kinds.pop()(
+    described = [_arguments(member) for member in everyone]
+    return kind(
         **{
             key: np.stack([arguments[key] for arguments in described]).reshape(*members.shape, *shape)
-            for key, shape in shapes[0].items()
+            for key, shape in shapes.items()
         }
     )
 
 
+def _kind(member: Any) -> tuple[Any, dict[str, tuple[int, ...]], int]:
+    """What must agree for losses or constraints to become one: class, shapes of the data, number of rows."""
+    shapes = {key: array.shape for key, array in _arguments(member).items()}
+    return type(member), shapes, getattr(member, "row_count", 1)
+
+
 def _arguments(member: Any) -> dict[str, Array]:
-    """The constructor's arguments if all are arrays; none for a black box or a stack."""
+    """The constructor's arguments if all are arrays; none for a black box, a stack, or None."""
+    if member is None:
+        return {}
     if isinstance(member, Loss):
         return dict(member._data())
     try:
