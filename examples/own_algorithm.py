@@ -17,7 +17,6 @@ from cocopt.algorithms.base import Arrays, Revealed, Update
 from cocopt.checks import check_algorithm
 
 
-@state.register  # so that learners can be saved and loaded
 class Penalty(Learner):
     """Gradient descent on the loss plus a price for violation: x_{t+1} = P_K(x_t − (∇f_t + price · ∂g_t^+)/√t)."""
 
@@ -50,6 +49,7 @@ class Penalty(Learner):
 
 
 if __name__ == "__main__":
+    state.register(Penalty)  # so that learners can be saved and loaded
     check_algorithm(lambda K, start: Penalty(K, start=start, price=2.0))
     print("Penalty keeps the contract of a learner")
     algorithms = {

@@ -36,4 +36,6 @@ if __name__ == "__main__":
     result = cocopt.run(Machines(), ["clasp", "recoo", "adagrad"], trials=20, rounds=200)
     print(result.summary())
     difference = result.paired("clasp", "adagrad")["ccv1"]
-    print(f"CCV₁ of CLASP less that of AdaGrad: {difference.mean:.2f} [{difference.ci_low:.2f}, {difference.ci_high:.2f}]")
+    print(
+        f"CCV₁ of CLASP less that of AdaGrad: {difference.mean:.2f} [{difference.ci_low:.2f}, {difference.ci_high:.2f}]"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import subprocess
@@ -295,6 +296,7 @@ def test_memory_does_not_grow(path, window):
     def play(rounds):
         for t in range(rounds):
             learner.tell(f[t % 64], g[t % 64])
+        gc.collect()
 
     play(200)
     learner.save(path)

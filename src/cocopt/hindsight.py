@@ -35,8 +35,8 @@ from cocopt.solvers import clarabel, daqp
 
 __all__ = ["Hindsight", "best_fixed"]
 
-_GAP = 1e-7  # of the value: what the lower bound may miss; ten times as much of black boxes,
-_PATIENCE = 30  # and ten times as much after so many steps
+_GAP = 1e-7  # of the value: what the lower bound may miss; ten times as much where linearisations are needed,
+_PATIENCE = 30, 100  # or after 30 steps; a hundred times as much where they are needed and 100 steps did not do
 _STEPS, _CUTS, _CUTS_AT_ONCE = 200, 500, 50  # at most: steps, programs in one step, and with one proximal term
 _EMPTY = 1e-9  # rows that can be satisfied when moved by this, in units of K, do not prove S_T empty
 _MISSED = 1e-8  # a violation of curved constraints, in units of their size, beyond which S_T may be empty
@@ -250,7 +250,9 @@ class _Search:
             best = min(best, (there.value + black, y), key=lambda pair: pair[0])
             noise = 1e-14 * D * (float(np.linalg.norm(there.gradient)) + D * float(np.trace(objective.P)))
             gap, scale = best[0] - lower, max(abs(best[0]), typical)
-            allowed = _GAP * (10 if linearises else 1) * (10 if step >= _PATIENCE else 1)
+            allowed = _GAP if step < _PATIENCE[0] and not linearises else 10 * _GAP
+            if linearises and step >= _PATIENCE[1]:
+                allowed = 100 * _GAP
             if gap <= allowed * scale + noise:
                 if self._missed(best[1]) > _MISSED:
                     if self._empty():

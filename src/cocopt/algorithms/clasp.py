@@ -158,7 +158,7 @@ class CLASP(Learner):
         window: tuple[_Kept | None, ...] | _Everything = ()
         if self.window is None:
             # an empty intersection is judged by all rows, so with "nearest" none is forgotten
-            demanded = Growing.begin(self.K, batch, forget=self.infeasible == "raise", archive=self.rows == "all")
+            demanded = Growing.begin(self.K, batch, forget=self.infeasible == "raise")
             window = _Everything(demanded, Growing.begin(self.K, batch) if self.rows == "worst" else None)
         return _Memory(0, float("inf"), CompensatedSum(), proof, window)
 

@@ -145,7 +145,8 @@ def _from_table(spec: Spec) -> Algorithm:
     entry = TABLE[spec.target]
     make = getattr(algorithms, entry.cls)
     _check_options(spec.target, make, spec.options)
-    return Algorithm(str(spec), _title(entry.title, spec.options), make, spec.options, {"algorithm": str(spec)})
+    identity = {"algorithm": spec.target, "options": spec.options}
+    return Algorithm(str(spec), _title(entry.title, spec.options), make, spec.options, identity)
 
 
 def _from_file(spec: Spec) -> Algorithm:

@@ -350,8 +350,8 @@ def _compare(unit: _Unit) -> Arrays:
 def _culprit(unit: _Unit, stop: _Stopped) -> TrialFailed:
     """Which trial it was, by playing ever fewer of them."""
     half = unit.count // 2
-    for part in (replace(unit, count=half), replace(unit, first=unit.first + half, count=unit.count - half)):
-        if unit.algorithm is not None and half > 0:
+    if unit.algorithm is not None and half > 0:
+        for part in (replace(unit, count=half), replace(unit, first=unit.first + half, count=unit.count - half)):
             try:
                 _play(part, unit.algorithm)
             except _Stopped as found:

@@ -40,6 +40,8 @@ def _options(options: dict[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 

@@ -146,7 +146,7 @@ class Pile(NamedTuple):
     looks: int = 0  # how often all rows of a trial were looked at since then
     merged: bool = False  # whether a row was not put near because its twin was there
     box: tuple[Array, Array] | None = None  # an outer box (B, n) if rows may be forgotten
-    due: int = 2 * NEAR  # the number of rows at which this is tried next
+    due: int = 4 * NEAR  # the number of rows at which this is tried next
     told: Rows | None = None  # if rows may be forgotten but `squares` is wanted: those too
 
     @classmethod
@@ -216,9 +216,8 @@ class Pile(NamedTuple):
         order = np.argpartition(slack, keep, axis=1)
         limit = np.take_along_axis(slack, order[:, keep : keep + 1], axis=1)[:, 0]
         radius = np.minimum(limit, self.radius - np.sqrt(np.vecdot(way, way)))
-        box = None if self.box is None else _tightened(*self.box, self.near)
         near = self.near.take(order[:, :keep])
-        return self._replace(near=near, anchor=x, radius=radius, keep=keep, looks=0, box=box)
+        return self._replace(near=near, anchor=x, radius=radius, keep=keep, looks=0)
 
     def squares(self, x: Array, inside: NDArray[np.bool_]) -> tuple[Pile, Array]:
         """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+², (B,), and whether x is ``inside`` K.
@@ -255,7 +254,7 @@ class Pile(NamedTuple):
         violates only this row, it would have to bind inside the box.
         """
         assert self.box is not None
-        lower, upper = _tightened(*self.box, self.near)
+        lower, upper = _tightened(*self.box, self.all)
         unit, right, _, _ = self.all.arrays
         reach = _largest(unit, lower, upper)
         idle = right == np.inf
@@ -265,7 +264,7 @@ class Pile(NamedTuple):
         width = int(useful.sum(axis=1).max(initial=0))
         order = np.argsort(~useful, axis=1, kind="stable")[:, :width]
         index = np.where(np.take_along_axis(useful, order, axis=1), order, -1)
-        return self._replace(all=self.all.take(index), box=(lower, upper), due=2 * max(width, NEAR))
+        return self._replace(all=self.all.take(index), box=(lower, upper), due=4 * max(width, NEAR))
 
 
 def _largest(unit: Array, lower: Array, upper: Array) -> Array:
@@ -416,7 +415,7 @@ class Growing(NamedTuple):
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,)."""
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
-        pile, total = self.pile.squares(x, self.K._violation(x) <= 0.0)
+        pile, total = self.pile.squares(x, np.asarray(self.K.contains(x)))
         total = total.reshape(self.batch)
         for constraint in self.curved:
             total = total + np.square(np.maximum(constraint._rows(point).max(axis=-1), 0.0))
