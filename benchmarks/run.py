@@ -15,8 +15,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import clasp
+import growing
+import numpy as np
 from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, race
 
 import cocopt
@@ -155,7 +156,11 @@ def main() -> None:
         (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
         ("From 1 row to 100", lambda: sweep(max(2, repeat // 4))),
         ("Large n", lambda: growth(max(3, repeat // 3), largest=not options.quick)),
-        ("CLASP on the paper's regression, time per trial and round", lambda: clasp.table(race, row, max(2, repeat // 3))),
+        (
+            "CLASP on the paper's regression, time per trial and round",
+            lambda: clasp.table(race, row, max(2, repeat // 3)),
+        ),
+        ("Persistent constraints, time per trial and round", lambda: growing.table(row, repeat)),
         ("Start", import_time),
     ]:
         print(f"**{title}**\n")

@@ -188,7 +188,8 @@ class Affine(Constraint):
 
     def _rows(self, x: Array) -> Array:
         if x.ndim == 1 and self.A.ndim == 2:  # one stream: half the cost of the general product
-            return self.A.dot(x) - self.b
+            alone: Array = self.A.dot(x) - self.b
+            return alone
         rows: Array = np.matvec(self.A, x) - self.b
         return rows
 

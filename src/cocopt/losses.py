@@ -102,12 +102,13 @@ class Norm(Loss):
     __slots__ = ("H", "batch", "dim", "y")
 
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
-        self.H, self.y = _regression(H, y)
-        self.batch: tuple[int, ...] = self.H.shape[:-2]
-        self.dim: int = self.H.shape[-1]
+        rows, right = _regression(H, y)
+        self.H, self.y = core(rows), core(right)
+        self.batch: tuple[int, ...] = rows.shape[:-2]
+        self.dim: int = rows.shape[-1]
 
     def _value_and_gradient(self, x: Array) -> tuple[Array, Array]:
-        value, gradient = kernels.norm_loss(core(self.H), core(self.y), core(x))
+        value, gradient = kernels.norm_loss(self.H, self.y, core(x))
         return value, gradient
 
     def _data(self) -> list[tuple[str, Array]]:

@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import kernels
 from cocopt._arrays import Array, ArrayLike, as_floats
 from cocopt.errors import InvalidInput
 
@@ -33,21 +34,8 @@ Value: TypeAlias = np.float64 | Array
 
 _NAMES = ("loss", "ccv_soft", "ccv1", "ccv2", "ccv2_sum")
 _HISTORY, _INFEASIBLE, _SUMS = 5, 6, 7
-_IDLE = np.array([[-np.inf]])
-_NOTHING = np.zeros(1)
-
-_kernel: Any = None
-
-
-def _fold(*arguments: Array) -> Array:
-    global _kernel
-    if _kernel is None:  # numba loads on first use
-        from cocopt.kernels.ledger import fold
-
-        _kernel = fold
-    sums: Array = _kernel(*arguments)
-    return sums
-
+_IDLE = np.array([-np.inf])
+_NOTHING = np.array(0.0)
 
 class CompensatedSum(NamedTuple):
     """A running sum that carries its rounding errors along (Neumaier 1974), one number or an array of them.
@@ -146,28 +134,27 @@ class Ledger:
         """
         if past is not None:
             _require_history(self._history)
-        try:
-            with_round = _IDLE if rows is None else np.asarray(rows)[..., None, :]
-        except IndexError:
-            raise InvalidInput(f"Ledger: expected rows of shape (..., M), got {rows!r}") from None
-        return self._fold(
+        return self._plus(
+            kernels.add_round,
             1,
-            _NOTHING if loss is None else np.asarray(loss)[..., None],
-            with_round,
-            _NOTHING if past is None else np.asarray(past)[..., None],
-            _NOTHING if infeasible is None else np.asarray(infeasible)[..., None],
+            _NOTHING if loss is None else loss,
+            _IDLE if rows is None else rows,
+            _NOTHING if past is None else past,
+            _NOTHING if infeasible is None else infeasible,
         )
 
-    def _fold(self, rounds: int, loss: Array, rows: Array, past: Array, infeasible: Array) -> Ledger:
+    def _plus(
+        self, kernel: Any, rounds: int, loss: ArrayLike, rows: ArrayLike, past: ArrayLike, infeasible: ArrayLike
+    ) -> Ledger:
         try:
-            sums = _fold(rows, loss, past, infeasible, self._sums)
+            sums = kernel(rows, loss, past, infeasible, self._sums)
         except (TypeError, ValueError):
             sums = None
         if sums is None or sums.shape != self._sums.shape:
-            shapes = ", ".join(str(array.shape) for array in (loss, rows, past, infeasible))
+            shapes = ", ".join(str(np.shape(array)) for array in (loss, rows, past, infeasible))
             raise InvalidInput(
-                f"Ledger: expected numbers that broadcast to the batch {self.batch}, got loss, rows, past, infeasible "
-                f"of shapes {shapes} (axis of rounds included)"
+                f"Ledger: expected numbers that broadcast to the batch {self.batch} (rows: with an axis of rows), got "
+                f"loss, rows, past, infeasible of shapes {shapes}"
             )
         return self._make(self._rounds + rounds, self._history, sums)
 
@@ -322,7 +309,8 @@ def of(
     except ValueError:
         raise InvalidInput(f"of: expected leading axes that broadcast, got {batches}") from None
     nothing = np.zeros(T)
-    return Ledger.zero(batch, history)._fold(
+    return Ledger.zero(batch, history)._plus(
+        kernels.fold,
         T,
         given.get("loss", nothing),
         given.get("rows", np.full((T, 1), -np.inf)),

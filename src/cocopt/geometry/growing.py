@@ -37,6 +37,7 @@ ROUNDING = 1e-13  # a row violated by less than this share of its terms counts a
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
 NEAR = 32  # the least number of rows that are kept near
 JOIN = 4  # rows that join a working set at a time
+LOOK = 2000  # what looking at all rows of a trial costs besides, in rows
 HELD = 64  # rows that the kernel's working set can hold
 
 
@@ -209,9 +210,11 @@ class Pile(NamedTuple):
         if self.near.size < 2 * self.keep:
             return self
         trials, keep = x.shape[0], self.keep
-        if self.looks > trials:
+        # more rows near mean fewer looks at all: the two should cost about the same until the next thinning
+        looking, checking = self.looks * (self.all.size + LOOK), trials * keep * keep
+        if looking > checking:
             return self._replace(keep=2 * keep, looks=0)
-        keep = max(NEAR, keep // 2) if 4 * self.looks < trials else keep
+        keep = max(NEAR, keep // 2) if 8 * looking < checking else keep
         slack, way = self.near.slack(x), x - self.anchor
         order = np.argpartition(slack, keep, axis=1)
         limit = np.take_along_axis(slack, order[:, keep : keep + 1], axis=1)[:, 0]
@@ -254,40 +257,14 @@ class Pile(NamedTuple):
         violates only this row, it would have to bind inside the box.
         """
         assert self.box is not None
-        lower, upper = _tightened(*self.box, self.all)
+        from cocopt.kernels.growing import tighten
+
         unit, right, _, _ = self.all.arrays
-        reach = _largest(unit, lower, upper)
-        idle = right == np.inf
-        bound = np.where(idle, 0.0, right)
-        size = np.maximum(np.abs(lower), np.abs(upper)).max(axis=-1, keepdims=True) + np.abs(bound)
-        useful = ~(idle | (reach <= bound - 1e-9 * size))
+        lower, upper, useful = tighten(unit, right, *self.box)
         width = int(useful.sum(axis=1).max(initial=0))
         order = np.argsort(~useful, axis=1, kind="stable")[:, :width]
         index = np.where(np.take_along_axis(useful, order, axis=1), order, -1)
         return self._replace(all=self.all.take(index), box=(lower, upper), due=4 * max(width, NEAR))
-
-
-def _largest(unit: Array, lower: Array, upper: Array) -> Array:
-    """max of ⟨unit, x⟩ over the box, (B, k)."""
-    low, high = lower[:, None, :], upper[:, None, :]
-    corner = np.where(unit > 0.0, high, np.where(unit < 0.0, low, 0.0))
-    reach: Array = np.vecdot(unit, corner)
-    return reach
-
-
-def _tightened(lower: Array, upper: Array, rows: Rows) -> tuple[Array, Array]:
-    """The box with each side moved in as far as some row, over the box, allows; never so far that it becomes empty."""
-    unit, right, _, _ = rows.arrays
-    least = np.where(unit > 0.0, lower[:, None], np.where(unit < 0.0, upper[:, None], 0.0)) * unit
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # the bound that a row sets one coordinate when the others do their best
-        room = (right - least.sum(axis=-1))[..., None] + least
-        bound = (room + ROUNDING * (np.abs(right)[..., None] + np.abs(least).sum(axis=-1, keepdims=True))) / unit
-        above = np.where((unit > 0.0) & ~np.isnan(bound), bound, np.inf).min(axis=1, initial=np.inf)
-        below = np.where((unit < 0.0) & ~np.isnan(bound), bound, -np.inf).max(axis=1, initial=-np.inf)
-    new_lower, new_upper = np.maximum(lower, below), np.minimum(upper, above)
-    crossed = new_lower > new_upper
-    return np.where(crossed, lower, new_lower), np.where(crossed, upper, new_upper)
 
 
 def _squares(value: Array, round: Integers) -> float:

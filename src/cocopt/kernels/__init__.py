@@ -16,10 +16,12 @@ from cocopt._arrays import Array
 __all__ = ["core"]
 
 _HOMES = {
+    "add_round": "ledger",
     "ball_halfspace": "halfspace",
     "ball_rows": "rows",
     "box_halfspace": "halfspace",
     "box_rows": "rows",
+    "fold": "ledger",
     "norm_loss": "losses",
     "simplex_halfspace": "simplex",
     "workspace": "rows",

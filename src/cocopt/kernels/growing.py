@@ -15,8 +15,10 @@ from cocopt.kernels.halfspace import FAR, rounding
 from cocopt.kernels.rows import IN, OUT, dot, maximise
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
-__all__ = ["box_many_rows", "repeats"]
+__all__ = ["box_many_rows", "repeats", "tighten"]
 
+SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
+MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
 JOINS = 1000  # rows that may join the working set in one projection
 
 
@@ -145,3 +147,46 @@ def repeats(unit, right, row, bound, found):
             if same:
                 found[0] = True
                 return
+
+
+@guvectorize(
+    ["float64[:,::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], boolean[::1]"],
+    "(h,n),(h),(n),(n)->(n),(n),(h)",
+)
+def tighten(unit, right, lower, upper, low, high, useful):
+    """The box lower ≤ x ≤ upper with each side moved in as far as some row, over the box, allows.
+
+    A row is not ``useful`` if it is slack all over the new box, by more than rounding. Idle rows have right = +inf.
+    """
+    n = lower.shape[0]
+    for j in range(n):
+        low[j], high[j] = lower[j], upper[j]
+    for i in range(right.shape[0]):
+        if right[i] == np.inf:
+            continue
+        least, terms = 0.0, abs(right[i])
+        for j in range(n):
+            a = unit[i, j]
+            if a != 0.0:
+                part = a * (low[j] if a > 0.0 else high[j])
+                least += part
+                terms += abs(part)
+        room = right[i] - least + SAFE * terms  # what the coordinates have in common above their best
+        if not terms < np.inf or room < 0.0:
+            continue  # an open box; or, which is for the projection to find out, an empty one
+        for j in range(n):
+            a = unit[i, j]
+            if a > 0.0:
+                high[j] = min(high[j], low[j] + room / a)
+            elif a < 0.0:
+                low[j] = max(low[j], high[j] + room / a)
+    size = 0.0
+    for j in range(n):
+        size = max(size, max(abs(low[j]), abs(high[j])))
+    for i in range(right.shape[0]):
+        most = 0.0
+        for j in range(n):
+            a = unit[i, j]
+            if a != 0.0:
+                most += a * (high[j] if a > 0.0 else low[j])
+        useful[i] = right[i] < np.inf and not most <= right[i] - MARGIN * (size + abs(right[i]))

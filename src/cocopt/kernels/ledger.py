@@ -8,7 +8,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize
 
-__all__ = ["fold"]
+__all__ = ["add_round", "fold"]
 
 # Strict arithmetic: reordering the sums, as the other kernels may, would cancel the compensation.
 _strict = numba.njit(cache=False, fastmath=False, error_model="numpy")
@@ -44,11 +44,21 @@ def _round(rows, loss, past, infeasible, sums):
 
 
 @guvectorize(
+    ["void(float64[:], float64, float64, float64, float64[:], float64[:])"],
+    "(m),(),(),(),(s)->(s)",
+)
+def add_round(rows, loss, past, infeasible, before, after):
+    """The sums after one more round; each is a pair (sum, carry), in the order of `cocopt.metrics.Ledger`."""
+    after[:] = before
+    _round(rows, loss, past, infeasible, after)
+
+
+@guvectorize(
     ["void(float64[:,:], float64[:], float64[:], float64[:], float64[:], float64[:])"],
     "(t,m),(t),(t),(t),(s)->(s)",
 )
 def fold(rows, loss, past, infeasible, before, after):
-    """The sums after t more rounds; each is a pair (sum, carry), in the order of `cocopt.metrics.Ledger`."""
+    """The same after t more rounds."""
     after[:] = before
     for t in range(rows.shape[0]):
         _round(rows[t], loss[t], past[t], infeasible[t], after)
