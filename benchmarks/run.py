@@ -18,6 +18,7 @@ from typing import Any
 import clasp
 import growing
 import numpy as np
+import rivals
 from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, race
 
 import cocopt
@@ -161,6 +162,7 @@ def main() -> None:
             lambda: clasp.table(race, row, max(2, repeat // 3)),
         ),
         ("Persistent constraints, time per trial and round", lambda: growing.table(row, repeat)),
+        ("The paper's algorithms, time per trial and round", lambda: rivals.table(race, row, max(2, repeat // 3))),
         ("Start", import_time),
     ]:
         print(f"**{title}**\n")

@@ -139,13 +139,16 @@ def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
         notes.append("bands: 95% confidence interval of the mean")
     if bounds and any(result.bounds(label) is not None for label in result.algorithms):
         notes.append("thin lines: bounds of the theory")
-    width = drawn.get_figwidth()
+    width, height = drawn.get_size_inches()
+    longest = 0.7 + 0.075 * max(len(result.title(label)) for label in result.algorithms)  # inches, about
+    columns = max(1, min(len(handles), int(width / longest)))
+    drawn.set_figheight(height + 0.18 * ((len(handles) - 1) // columns))
     legend = drawn.legend(
         handles=handles,
         title=textwrap.fill("; ".join(notes), int(20 * width)),
         title_fontsize=7.5,
         loc="outside lower center",
-        ncols=min(len(handles), int(0.85 * width)),
+        ncols=columns,
         frameon=False,
     )
     legend.get_title().set_multialignment("center")
