@@ -216,7 +216,10 @@ def test_the_history_is_judged_as_a_loop_would(rows, batch):
     rng = np.random.default_rng(9)
     learner, told, total = CLASP(K, start=np.zeros((*batch, 4)), rows=rows, window=None), [], 0.0
     for t, (loss, constraint) in enumerate(stream(1, 250, batch)):
-        played = K.project(learner.ask() + rng.normal(size=(*batch, 4))) if t % 10 == 3 else None
+        played = None
+        if t % 5 == 3:  # what is really played may violate anything, even K
+            played = learner.ask() + rng.normal(size=(*batch, 4))
+            played = K.project(played) if t % 10 == 3 else played
         x = learner.ask() if played is None else played
         told.append(constraint)
         total = total + sum(np.maximum(g.value(x), 0.0) ** 2 for g in told)
@@ -224,6 +227,19 @@ def test_the_history_is_judged_as_a_loop_would(rows, batch):
         if rows == "all":
             assert max(np.max(g.value(learner.ask())) for g in told) <= 1e-9
     np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
+
+
+@pytest.mark.parametrize("infeasible", ["raise", "nearest"])
+@pytest.mark.parametrize("rows", ["all", "worst"])
+def test_a_constraint_that_never_changes(rows, infeasible):
+    learner = CLASP(Box(-1.0, 1.0, dim=4), rows=rows, window=None, infeasible=infeasible)
+    total, constraint = 0.0, constraints.Affine([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 2.0, 0.0]], [0.5, 0.25])
+    for t, (loss, _) in enumerate(stream(8, 150), 1):
+        played = np.full(4, 0.5) if t % 10 == 0 else None
+        total += t * np.maximum(constraint.value(learner.ask() if played is None else played), 0.0) ** 2
+        learner.tell(loss, constraint, played=played)
+    np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
+    assert learner._state.memory.window.demanded.pile.near.size <= 2  # it came near once
 
 
 def test_with_all_rows_the_history_adds_nothing():

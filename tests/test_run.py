@@ -329,6 +329,17 @@ def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
     assert all(axes.get_window_extent().y0 >= legend.y1 for axes in drawn.axes)  # it hides nothing
 
 
+@pytest.mark.parametrize("kind", ["metrics", "regret"])
+def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
+    sweep = "clasp:beta=0.3|0.5|0.7,scale=0.25|0.5|1|2,rows=worst"
+    drawn = figure(cocopt.run("olr", sweep, trials=2, rounds=5, regret=False), kind)
+    drawn.draw_without_rendering()
+    legend = drawn.legends[0].get_window_extent()
+    assert drawn.bbox.x0 <= legend.x0 < legend.x1 <= drawn.bbox.x1
+    assert drawn.bbox.y0 <= legend.y0
+    assert all(legend.y1 <= axes.get_window_extent().y0 for axes in drawn.axes)
+
+
 def test_algorithms_differ_in_colour_and_in_line_style() -> None:
     looks = [_look(i) for i in range(6)]
     assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6

@@ -68,8 +68,8 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
         caps = np.concatenate([np.full((*caps.shape[:-1], own), np.inf), caps], axis=-1)
     elif own:
         caps = _uncapped(M + own)
-    work = kernels.workspace(M + own, K.dim)
-    x, nu, status = kernels.box_rows(point, lower, upper, core(A), core(b), core(caps), equalities, work)
+    memory = kernels.scratch(M + own, K.dim)
+    x, nu, status = kernels.box_rows(point, lower, upper, core(A), core(b), core(caps), equalities, *memory)
     return x, nu[..., own:] if own else nu, status, "kernel"
 
 

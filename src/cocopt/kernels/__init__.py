@@ -23,6 +23,7 @@ _HOMES = {
     "box_rows": "rows",
     "fold": "ledger",
     "norm_loss": "losses",
+    "scratch": "rows",
     "simplex_halfspace": "simplex",
     "workspace": "rows",
 }

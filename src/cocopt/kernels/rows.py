@@ -20,14 +20,19 @@ from cocopt.kernels.halfspace import EMPTY, FAR, ROUNDING, rounding
 from cocopt.kernels.line import clip, limit, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
-__all__ = ["ball_rows", "box_rows", "workspace"]
+__all__ = ["ball_rows", "box_rows", "scratch", "workspace"]
 
 OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
 
 
+def scratch(rows: int, dim: int) -> tuple[Array, Array, Array, Array]:
+    """Memory for one call of `box_rows`, shared by all its trials."""
+    return np.empty((rows, dim)), np.empty((rows, rows)), np.empty((7, rows)), np.empty((3, dim))
+
+
 def workspace(rows: int, dim: int) -> Array:
-    """Scratch memory for one call, shared by all its trials."""
+    """The same in one piece."""
     return np.empty(rows * dim + rows * rows + 7 * rows + 3 * dim)
 
 
@@ -205,33 +210,33 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
 
 @guvectorize(
     [
-        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], int64, float64[::1], "
+        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], int64, "
+        "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], "
         "float64[::1], float64[::1], int64[::1]"
     ],
-    "(n),(n),(n),(m,n),(m),(m),(),(w)->(n),(m),()",
+    "(n),(n),(n),(m,n),(m),(m),(),(m,n),(m,m),(v,m),(w,n)->(n),(m),()",
 )
-def box_rows(y, lower, upper, A, b, cap, equalities, work, x, nu, status):
-    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; ``work`` from `workspace`."""
+def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, lines, x, nu, status):
+    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; the last four from `scratch`."""
     M, n = A.shape
-    rows = work[: M * n].reshape(M, n)
-    at = M * n
-    factor = work[at : at + M * M].reshape(M, M)
-    at += M * M
-    vectors = work[at : at + 7 * M].reshape(7, M)
-    lines = work[at + 7 * M :].reshape(3, n)
-    right, caps, norms = vectors[0], vectors[1], vectors[2]
-    state = vectors[3]
-    status[0] = NONFINITE
+    right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
     y_norm = np.sqrt(dot(y, y))
+    satisfied = equalities == 0 and y_norm < np.inf
+    for j in range(n):
+        x[j] = clip(y[j], lower[j], upper[j])
+    for i in range(M):
+        nu[i] = 0.0
+        satisfied &= -np.inf < dot(A[i], x) - b[i] <= 0.0
+    if satisfied:
+        status[0] = CONVERGED
+        return
+    status[0] = NONFINITE
     if not y_norm < np.inf or not normalise(A, b, cap, rows, right, caps, norms):
         return
     for i in range(M):
-        nu[i] = 0.0
         state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
         # a zero row asks 0 ≤ b
         if norms[i] == 0.0 and cap[i] == np.inf and (b[i] < 0.0 or (i < equalities and b[i] > 0.0)):
-            for j in range(n):
-                x[j] = clip(y[j], lower[j], upper[j])
             status[0] = INFEASIBLE
             return
     status[0] = maximise(

@@ -21,12 +21,12 @@ def kernel(
     lower: Array, upper: Array, A: Array, b: Array, cap: Array, equalities: int, point: Array
 ) -> tuple[Array, Array, Array]:
     """(points, multipliers, statuses) of `cocopt.kernels.rows.box_rows`, for arrays of any memory layout."""
-    from cocopt.kernels.rows import box_rows, workspace
+    from cocopt.kernels.rows import box_rows, scratch
 
     contiguous = np.ascontiguousarray
-    work = workspace(*A.shape[-2:])
+    memory = scratch(*A.shape[-2:])
     x, nu, status = box_rows(
-        contiguous(point), lower, upper, contiguous(A), contiguous(b), contiguous(cap), equalities, work
+        contiguous(point), lower, upper, contiguous(A), contiguous(b), contiguous(cap), equalities, *memory
     )
     return x, nu, status
 
