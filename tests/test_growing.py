@@ -242,6 +242,22 @@ def test_a_constraint_that_never_changes(rows, infeasible):
     assert learner._state.memory.window.demanded.pile.near.size <= 2  # it came near once
 
 
+@pytest.mark.parametrize("infeasible", ["raise", "nearest"])
+def test_rows_that_never_bind_are_judged_too(infeasible):
+    """Forgotten, or far more than are near: what was played outside K violates 150 of them."""
+    learner, told = CLASP(Box(0.0, 1.0, dim=2), window=None, infeasible=infeasible), []
+    for t in range(400):
+        row, bound = ([1.0, 1e-4 * t], 1.6) if t < 150 else ([-1e-4 * t, 1.0], 1.1)
+        told.append(constraints.Affine(row, bound))
+        learner.tell(losses.Distance([0.5, 0.5]), told[-1])
+    assert learner.ledger.ccv2_hist == 0.0
+    played = np.array([2.0, 0.5])
+    learner.tell(losses.Distance([0.5, 0.5]), played=played)
+    expected = sum(np.maximum(g.value(played), 0.0) ** 2 for g in told)
+    assert expected > 10.0
+    np.testing.assert_allclose(learner.ledger.ccv2_hist, expected, rtol=1e-12)
+
+
 def test_with_all_rows_the_history_adds_nothing():
     learner = CLASP(Box(-1.0, 1.0, dim=4), window=None)
     for loss, constraint in stream(2, 200):

@@ -62,6 +62,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def none(cls, trials: int, dim: int) -> Rows:
+        """No rows yet."""
         nothing = np.zeros((trials, 0))
         return cls.of(np.zeros((trials, 0, dim)), nothing, nothing, nothing.astype(np.int64))
 
@@ -152,6 +153,7 @@ class Pile(NamedTuple):
 
     @classmethod
     def empty(cls, trials: int, dim: int, box: tuple[Array, Array] | None = None, archive: bool = False) -> Pile:
+        """No rows yet."""
         rows = Rows.none(trials, dim)
         told = Rows.none(trials, dim) if archive else None
         return cls(rows, rows, np.zeros((trials, dim)), np.full(trials, np.inf), box=box, told=told)

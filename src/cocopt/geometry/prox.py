@@ -11,7 +11,7 @@ from cocopt.constraints import Affine, Constraint
 from cocopt.errors import InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.project import Projection, _check, descend, trials
-from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
+from cocopt.kernels.status import CONVERGED, NONFINITE
 from cocopt.sets.base import ConvexSet
 
 __all__ = ["hinge_prox", "solve_hinge_prox"]
@@ -97,10 +97,9 @@ def solve_hinge_prox(
 
 
 def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Array, found: Batch) -> Projection:
-    """The sum cap over a kernel: the projection onto {g ≤ t} for the t ≥ 0 whose multipliers add up to the price.
+    """The sum cap over a kernel: the projection onto {g ≤ t} for the best t ≥ 0.
 
-    Their sum never grows with t and is piecewise linear in it, so that interpolation inside a bracket ends soon.
-    ``found`` is the projection onto {g ≤ 0}, where it starts, and mostly ends.
+    ``found`` is the projection onto {g ≤ 0}; where its multipliers add up to no more than the price, t = 0 is best.
     """
     x, nu, status, _ = found
     if (status == NONFINITE).any():
@@ -115,9 +114,7 @@ def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Arra
     A = np.broadcast_to(affine[0], (*status.shape, *affine[0].shape[-2:]))[over]
     b = np.broadcast_to(affine[1], (*status.shape, affine[1].shape[-1]))[over]
     y = np.broadcast_to(target, x.shape)[over]
-    settled, x_over, nu_over = _search(
-        K, A, b, y, price[over], np.where(status == CONVERGED, nu.sum(axis=-1), np.inf)[over]
-    )
+    settled, x_over, nu_over = _search(K, A, b, y, price[over])
     x, nu = np.array(x), np.array(nu)
     x[over], nu[over] = x_over, nu_over
     for k in np.flatnonzero(~settled):  # what the kernel could not do goes down the ladder
@@ -126,35 +123,46 @@ def _sum_capped(K: ConvexSet, constraint: Constraint, target: Array, price: Arra
     return Projection(x, "kernel", np.ones(status.shape, dtype=bool)[()], np.zeros(status.shape)[()], nu)
 
 
-def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array, at_zero: Array) -> tuple[Any, Array, Array]:
-    """t for each trial; returns (settled, points, multipliers)."""
-    low, f_low = np.zeros(len(b)), at_zero - price
+def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array) -> tuple[Any, Array, Array]:
+    """The best t > 0 for each trial; returns (settled, points, multipliers).
+
+    φ(t) = min over x in K with g(x) ≤ t of ½‖x − y‖² + price·t is convex, piecewise quadratic, with slope price − Σ_i
+    ν_i. The minimum is inside a quadratic piece, where the chord of the slopes finds it, or at a kink, where the
+    tangents of both ends of the bracket meet: steps of both kinds alternate. x(t) is continuous, so a narrow bracket
+    is as good as the minimum.
+    """
     foot = K._project(y)
-    high, f_high = (np.matvec(A, foot) - b).max(axis=-1), -price
+    low, high = np.zeros(len(b)), (np.matvec(A, foot) - b).max(axis=-1)
     x, nu = np.array(foot), np.zeros_like(b)
     settled = (high <= 0) | (price == 0)  # nothing is violated at the foot, or violation costs nothing
-    side = np.zeros(len(b))
-    for _ in range(200):
+    slope_low, slope_high = np.full(len(b), -np.inf), price.copy()
+    value_low, value_high = np.full(len(b), np.inf), 0.5 * np.vecdot(foot - y, foot - y) + price * high
+    width = 1e-13 * (np.abs(b).max(axis=-1, where=np.isfinite(b), initial=0.0) + np.abs(high))
+    for step in range(200):
         go = np.flatnonzero(~settled)
         if go.size == 0:
             break
-        lo, hi, flo, fhi = low[go], high[go], f_low[go], f_high[go]
-        with np.errstate(invalid="ignore"):
-            t = lo + (hi - lo) * (flo / (flo - fhi))
-        t = np.where(np.isfinite(flo) & (t > lo) & (t < hi), t, 0.5 * (lo + hi))
+        lo, hi, s_lo, s_hi = low[go], high[go], slope_low[go], slope_high[go]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if step == 0:
+                t = lo
+            elif step % 2:
+                t = (s_hi * lo - s_lo * hi) / (s_hi - s_lo)
+            else:
+                t = (value_low[go] - value_high[go] + s_hi * hi - s_lo * lo) / (s_hi - s_lo)
+        t = np.where((t > lo) & (t < hi) | (step == 0), t, 0.5 * (lo + hi))
         found = solve_batch(K, Affine(A[go], b[go] + t[:, None]), y[go], None)
         assert found is not None
         x[go], nu[go], status, _ = found
-        total = np.where(status == INFEASIBLE, np.inf, nu[go].sum(axis=-1))
-        f = total - price[go]
-        up = f > 0
-        # Illinois: the end that stays twice loses half its weight
-        f_high[go] = np.where(up, np.where(side[go] == 1, 0.5 * fhi, fhi), f)
-        f_low[go] = np.where(up, f, np.where(side[go] == -1, 0.5 * flo, flo))
-        side[go] = np.where(up, 1, -1)
-        low[go], high[go] = np.where(up, t, lo), np.where(up, hi, t)
-        narrow = (t <= lo) | (t >= hi)
-        settled[go] = (status == CONVERGED) & ((np.abs(f) <= 1e-13 * price[go]) | narrow)
-        if (narrow & (status != CONVERGED)).any():
+        ok = status == CONVERGED
+        slope = np.where(ok, price[go] - nu[go].sum(axis=-1), -np.inf)
+        value = np.where(ok, 0.5 * np.vecdot(x[go] - y[go], x[go] - y[go]) + price[go] * t, np.inf)
+        left = slope < 0
+        low[go], high[go] = np.where(left, t, lo), np.where(left, hi, t)
+        slope_low[go], slope_high[go] = np.where(left, slope, s_lo), np.where(left, s_hi, slope)
+        value_low[go], value_high[go] = np.where(left, value, value_low[go]), np.where(left, value_high[go], value)
+        narrow = high[go] - low[go] <= width[go]
+        settled[go] = ok & (narrow | (np.abs(slope) <= 1e-13 * price[go]))
+        if (narrow & ~ok).any():
             break
     return settled, x, nu
