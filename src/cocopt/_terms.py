@@ -34,7 +34,7 @@ def finite(array: Array) -> bool:
     """Whether every entry is finite. The product decides nearly always, and costs a third of the search."""
     if array.ndim == 0:
         return math.isfinite(array)
-    flat = array.ravel()
+    flat = array if array.ndim == 1 else array.ravel()
     return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 

@@ -12,6 +12,8 @@ point in the box.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from cocopt._arrays import Array
@@ -26,9 +28,18 @@ OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds,
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
 
 
+_kept = threading.local()
+
+
 def scratch(rows: int, dim: int) -> tuple[Array, Array, Array, Array]:
-    """Memory for one call of `box_rows`, shared by all its trials."""
-    return np.empty((rows, dim)), np.empty((rows, rows)), np.empty((7, rows)), np.empty((3, dim))
+    """Memory for one call of `box_rows`, shared by all its trials; a small one is kept for this thread's next call."""
+    kept: dict[tuple[int, int], tuple[Array, Array, Array, Array]] = _kept.__dict__
+    memory = kept.get((rows, dim))
+    if memory is None:
+        memory = np.empty((rows, dim)), np.empty((rows, rows)), np.empty((7, rows)), np.empty((3, dim))
+        if rows * dim <= 10_000:
+            kept[rows, dim] = memory
+    return memory
 
 
 def workspace(rows: int, dim: int) -> Array:
