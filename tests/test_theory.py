@@ -78,7 +78,7 @@ def play(schedule, T, n, seed):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__ if "lambda" in repr(s) else repr(s))
 @settings(max_examples=10)
 @given(st.integers(1, 4), st.integers(0, 10**6))
 def test_bounds_and_certificate_hold_in_every_round(schedule, n, seed):
@@ -100,7 +100,7 @@ def test_bounds_and_certificate_hold_in_every_round(schedule, n, seed):
     assert (run.ccv1 <= np.sqrt(np.arange(1, T + 1) * run.ccv2) * (1 + 1e-12)).all()
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=repr)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__ if "lambda" in repr(s) else repr(s))
 def test_the_certificate_is_its_formula(schedule):
     run = play(schedule, 40, 3, seed=5)
     form = 0.0 if schedule.modulus else run.D**2 / (2 * run.eta)

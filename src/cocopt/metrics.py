@@ -37,6 +37,7 @@ _HISTORY, _INFEASIBLE, _SUMS = 5, 6, 7
 _IDLE = np.array([-np.inf])
 _NOTHING = np.array(0.0)
 
+
 class CompensatedSum(NamedTuple):
     """A running sum that carries its rounding errors along (Neumaier 1974), one number or an array of them.
 

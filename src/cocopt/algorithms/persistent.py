@@ -9,11 +9,11 @@ import numpy as np
 
 from cocopt import state
 from cocopt.algorithms.base import Arrays
-from cocopt.constraints import Constraint, Stack
+from cocopt.constraints import Constraint, Stack, _Row
 from cocopt.geometry.growing import Growing
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["encode_constraint", "own_copy", "restore_growing", "store_growing"]
+__all__ = ["decode_constraint", "encode_constraint", "own_copy", "restore_growing", "store_growing"]
 
 
 def own_copy(constraint: Constraint) -> Constraint:
@@ -29,6 +29,9 @@ def own_copy(constraint: Constraint) -> Constraint:
 
 def encode_constraint(constraint: Constraint, name: str) -> tuple[dict[str, Any], Arrays]:
     """The constraint for a state file; refuses what cannot be stored."""
+    if isinstance(constraint, _Row):
+        spec, arrays = encode_constraint(constraint.of, f"{name}.of")
+        return {"of": spec, "row": f"{name}.row"}, {**arrays, f"{name}.row": np.asarray(constraint.row)}
     spec, arrays = state.encode(constraint, name)
     if "absent" in spec:
         raise TypeError(
@@ -36,6 +39,14 @@ def encode_constraint(constraint: Constraint, name: str) -> tuple[dict[str, Any]
             "state file holds data alone. Describe the constraint by its structure, or use window=1"
         )
     return spec, arrays
+
+
+def decode_constraint(spec: Mapping[str, Any], arrays: Arrays) -> Constraint:
+    """What `encode_constraint` described."""
+    if "of" in spec:
+        return decode_constraint(spec["of"], arrays).select(arrays[spec["row"]])
+    constraint: Constraint = state.decode(spec, arrays)
+    return constraint
 
 
 def store_growing(growing: Growing, name: str) -> tuple[dict[str, Any], Arrays]:
@@ -54,7 +65,7 @@ def restore_growing(
     K: ConvexSet, batch: tuple[int, ...], plain: Mapping[str, Any], arrays: Arrays, name: str
 ) -> Growing:
     """What `store_growing` described."""
-    curved = tuple(state.decode(spec, arrays) for spec in plain["curved"])
+    curved = tuple(decode_constraint(spec, arrays) for spec in plain["curved"])
     prefix = f"{name}."
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
     return Growing.from_arrays(K, batch, curved, plain, own)

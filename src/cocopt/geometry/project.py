@@ -86,8 +86,8 @@ def project(
     >>> K = Box(0.0, 1.0, dim=3)
     >>> cocopt.project(K, constraints.Affine([1.0, 1.0, 1.0], 1.0), [1.0, 0.5, 0.25])
     array([0.75, 0.25, 0.  ])
-    >>> cocopt.project(K, constraints.NormBall([0.0, 0.0, 0.0], 1.0), [3.0, 0.0, 4.0]).round(9)
-    array([0.70710678, 0.        , 0.70710678])
+    >>> cocopt.project(K, constraints.NormBall([0.0, 0.0, 0.0], 1.0), [3.0, 2.0, 6.0]).round(9)
+    array([0.42857143, 0.28571429, 0.85714286])
     """
     return solve_projection(K, constraint, point, infeasible=infeasible, cuts=cuts, tol=tol).point
 

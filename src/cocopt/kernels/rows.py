@@ -33,12 +33,11 @@ _kept = threading.local()
 
 def scratch(rows: int, dim: int) -> tuple[Array, Array, Array, Array]:
     """Memory for one call of `box_rows`, shared by all its trials; a small one is kept for this thread's next call."""
-    kept: dict[tuple[int, int], tuple[Array, Array, Array, Array]] = _kept.__dict__
-    memory = kept.get((rows, dim))
-    if memory is None:
+    memory: tuple[Array, Array, Array, Array] | None = getattr(_kept, "memory", None)
+    if memory is None or memory[0].shape != (rows, dim):
         memory = np.empty((rows, dim)), np.empty((rows, rows)), np.empty((7, rows)), np.empty((3, dim))
         if rows * dim <= 10_000:
-            kept[rows, dim] = memory
+            _kept.memory = memory
     return memory
 
 
@@ -232,7 +231,10 @@ def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, line
     M, n = A.shape
     right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
     y_norm = np.sqrt(dot(y, y))
-    satisfied = equalities == 0 and y_norm < np.inf
+    status[0] = NONFINITE
+    if not y_norm < np.inf:
+        return
+    satisfied = equalities == 0
     for j in range(n):
         x[j] = clip(y[j], lower[j], upper[j])
     for i in range(M):
@@ -241,8 +243,7 @@ def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, line
     if satisfied:
         status[0] = CONVERGED
         return
-    status[0] = NONFINITE
-    if not y_norm < np.inf or not normalise(A, b, cap, rows, right, caps, norms):
+    if not normalise(A, b, cap, rows, right, caps, norms):
         return
     for i in range(M):
         state[i] = IN if i < equalities and norms[i] > 0.0 else OUT

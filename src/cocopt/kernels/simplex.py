@@ -123,7 +123,7 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         z = y[j] - nu[0] * a[j] - tau
         x[j] = z if z > 0.0 else 0.0
         x_sq += x[j] * x[j]
-    if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * EMPTY * total:
+    if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * EMPTY * (total + np.sqrt(y_sq)):
         status[0] = UNCONVERGED  # ν a has cost more digits than the promise leaves
     if h > 16.0 * tol and nu[0] < cap:
         least = np.inf

@@ -15,7 +15,9 @@ TOLERANCE = 1e-10  # of the optimality conditions, in units of the distance that
 NONE = 1e30  # DAQP's infinity
 
 
-def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, point: Array) -> tuple[Array, Array, Any]:
+def project(
+    lower: Array, upper: Array, A: Array, b: Array, equalities: int, point: Array, nearby: bool = False
+) -> tuple[Array, Array, Any]:
     """argmin of ½‖x − point‖² subject to lower ≤ x ≤ upper and A x ≤ b, the first ``equalities`` rows with equality.
 
     For points (B, n), rows (B, M, n) and right-hand sides (B, M), one call of DAQP each; returns (points, multipliers
@@ -59,6 +61,13 @@ def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, poi
     status[good | inside] = CONVERGED
     status[((norms == 0) & (b < 0)).any(axis=-1)] = INFEASIBLE
     x = np.minimum(np.maximum(point + unit * u, lower), upper)
+    # from a target that is far away x comes with fewer digits than it can have: project the result, which is near
+    missed = np.where(idle, -np.inf, np.matvec(rows, x) - b / lengths)
+    missed[:, :equalities] = np.abs(missed[:, :equalities])
+    size = np.maximum(np.abs(x).max(axis=-1)[:, None], np.where(idle, 0.0, np.abs(b) / lengths))
+    again = (status == CONVERGED) & (missed > 1e-10 * size).any(axis=-1) & (np.abs(x - point).max(axis=-1) > 0)
+    if again.any() and not nearby:
+        x[again], _, status[again] = project(lower, upper, A[again], b[again], equalities, x[again], nearby=True)
     return x, np.abs(price[:, n:]) * unit / lengths, status
 
 
