@@ -72,15 +72,20 @@ def normalise(A, b, cap, rows, right, caps, norms):
 
 
 @njit
-def respond(y, lower, upper, rows, nu, x, z, free):
-    """z = y − Aᵀν, x = clip(z) and free = 1 where x = z; returns ‖x‖ and whether free changed."""
-    M, n = rows.shape
+def respond(y, lower, upper, rows, nu, order, held, x, z, free):
+    """z = y − Aᵀν, x = clip(z) and free = 1 where x = z, for ν that is 0 but in the rows order[:held].
+
+    Returns ‖x‖, Σ|ν_i| and whether free changed.
+    """
+    n = rows.shape[1]
+    price = 0.0
     for j in range(n):
         z[j] = y[j]
-    for i in range(M):
-        if nu[i] != 0.0:
-            for j in range(n):
-                z[j] -= nu[i] * rows[i, j]
+    for p in range(held):
+        i = int(order[p])
+        price += abs(nu[i])
+        for j in range(n):
+            z[j] -= nu[i] * rows[i, j]
     size, changed = 0.0, 0.0
     for j in range(n):
         p = clip(z[j], lower[j], upper[j])
@@ -89,7 +94,7 @@ def respond(y, lower, upper, rows, nu, x, z, free):
         changed += abs(f - free[j])
         free[j] = f
         size += p * p
-    return np.sqrt(size), changed != 0.0
+    return np.sqrt(size), price, changed != 0.0
 
 
 @njit
@@ -138,13 +143,19 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
         if state[i] == IN:
             order[k] = i
             k += 1
+    full = 0  # rows at their cap
+    for i in range(M):
+        full += 1 if state[i] == FULL else 0
     for _ in range(60 + 8 * M):
-        size, changed = respond(y, lower, upper, rows, nu, x, z, free)
+        held = k
+        if full > 0:  # they too have a price: listed behind the rows that are in
+            for i in range(M):
+                if state[i] == FULL:
+                    order[held] = i
+                    held += 1
+        size, price, changed = respond(y, lower, upper, rows, nu, order, held, x, z, free)
         known = 0 if changed else known
-        noise = y_norm + size
-        for i in range(M):
-            noise += abs(nu[i])
-        noise *= eps
+        noise = eps * (y_norm + size + price)
         settled = True
         for p in range(k):
             i = int(order[p])
@@ -161,6 +172,7 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
                         entered, worst = i, excess
             if entered < 0:
                 return CONVERGED if noise <= 0.25 * EMPTY * (y_norm + size) else UNCONVERGED
+            full -= 1 if state[entered] == FULL else 0
             state[entered] = IN
             order[k] = entered
             k += 1
@@ -210,6 +222,7 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
             i = int(order[blocking])
             nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
             state[i] = OUT if d[blocking] < 0.0 else FULL
+            full += 0 if d[blocking] < 0.0 else 1
             if i == entered and alpha == 0.0:
                 return UNCONVERGED  # rounding turned an ascent into a step back
             k, known = k - 1, blocking
