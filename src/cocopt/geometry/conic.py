@@ -54,7 +54,7 @@ def solve_conic(problem: Problem) -> Solution | None:
         cones, weights = _with_columns(cones, cones.E[:, soft]), cap[soft] / unit
     P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
     q = np.concatenate([np.zeros(n + aux), weights])
-    nothing = np.zeros(constraint.row_count)
+    nothing = np.full(constraint.row_count, np.nan)  # the cones' multipliers are not the rows'
     infeasible = False
     for attempt in range(len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)

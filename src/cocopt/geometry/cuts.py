@@ -72,7 +72,7 @@ def solve_cuts(
     """
     K, constraint, point, _, _ = problem
     model = Cuts(constraint, K.dim)
-    nothing = np.zeros(constraint.row_count)
+    nothing = np.full(constraint.row_count, np.nan)
     x, used, wrong = K._project(point), 0, np.inf
     while True:
         rows = constraint.rows(x)

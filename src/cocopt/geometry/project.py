@@ -44,7 +44,7 @@ class Projection(NamedTuple):
     rung: str  #: the rung on which the last trial was settled
     feasible: Any  #: whether K ∩ {g ≤ 0} has a point, bool (...)
     least_violation: Any  #: the least value of max_i g_i over K where it has none, else 0, (...)
-    multipliers: Array | None = None  #: of the rows where the rung yields them, (..., M)
+    multipliers: Array | None = None  #: of the rows, (..., M), NaN where the rung does not yield them
     cuts: int = 0  #: how many cutting planes were used in all
 
 
@@ -167,7 +167,7 @@ def descend(
             require_finite("point", point)
             constraint._blame(point)
         todo = status != CONVERGED
-        x = np.array(x)
+        x, nu = np.array(x), np.array(nu)
     else:
         x, todo = _without_rows(K, constraint, point)
         nu = None
@@ -200,6 +200,8 @@ def _one_by_one(
         problem = Problem(K, _trial(constraint, shape, index), targets[index], caps[index], float(totals[index]))
         outcome = _one(problem, cuts, tol)
         x[index], rung = outcome.point, outcome.rung
+        if nu is not None:
+            nu[index] = np.nan if outcome.multipliers is None else outcome.multipliers
         feasible[index], least[index] = outcome.feasible, outcome.least_violation
         used += outcome.cuts
     if infeasible == "raise" and not feasible.all():

@@ -10,7 +10,7 @@ __all__ = ["Solution"]
 
 
 class Solution(NamedTuple):
-    """A point, the multipliers of the constraint's rows, and a status of `cocopt.kernels.status`."""
+    """A point, the multipliers of the constraint's rows (NaN if unknown), and a status of `cocopt.kernels.status`."""
 
     point: Array
     multipliers: Array
