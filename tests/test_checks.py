@@ -23,7 +23,13 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+# the options that tests/test_algorithms.py meets too wait for the slow run
+FAST = ({}, {"window": 3, "rows": "worst"}, {"infeasible": "nearest"})
+
+
+@pytest.mark.parametrize(
+    "options", [o if o in FAST else pytest.param(o, marks=pytest.mark.slow) for o in OPTIONS], ids=str
+)
 def test_clasp_keeps_the_contract(options):
     remembers = options.get("window", 1) is None
     check_algorithm(lambda K, start: CLASP(K, start=start, **options), remembers=remembers)

@@ -189,7 +189,9 @@ def test_strongly_convex_regret_and_ccv2_grow_like_log_t():
     assert (regret[-1] <= learner.certificate().value[:averaging] + 1e-6).all()  # rounding of sums of size 10^5
 
 
-@pytest.mark.parametrize("beta", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize(
+    "beta", [pytest.param(0.3, marks=pytest.mark.slow), 0.5, pytest.param(0.7, marks=pytest.mark.slow)]
+)
 def test_convex_exponents(beta):
     """CCV₂ like T^(1−β), regret like T^max(β, 1−β), and no faster: the rates are attained, on streams without chance.
 

@@ -235,7 +235,7 @@ def interrupt(out: Path, jobs: int, signals: int, more: int) -> tuple[int, str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_killed_several_times_it_ends_as_if_nothing_had_happened(jobs: int, tmp_path: Path) -> None:
     out, quiet = tmp_path / "killed", tmp_path / "quiet"
     kept: dict[str, int] = {}
