@@ -235,6 +235,9 @@ class Learner(ABC):
     def _from_state(cls, header: Mapping[str, Any], arrays: Arrays, supplied: Mapping[str, Any]) -> Self:
         try:
             own = _part(arrays, "parameter")
+            for name, spec in header["parameters"].items():
+                if name in supplied and "absent" not in spec:
+                    raise InvalidInput(f"{name}: expected to come from the file, which holds it, got another one")
             specs = header["parameters"]
             arguments = {
                 name: spec["value"] if "value" in spec else state.decode(spec, own, supplied, name)

@@ -115,7 +115,7 @@ class CLASP(Learner):
     ...     record = learner.tell(losses.Norm(H, y), constraints.Affine(rng.uniform(0, 1, 3), 0.5))
     >>> learner.ledger.rounds
     100
-    >>> bool(learner.ledger.loss - 0.0 < np.inf and learner.certificate().valid)
+    >>> bool(learner.certificate().valid)
     True
     """
 

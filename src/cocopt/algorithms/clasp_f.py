@@ -54,8 +54,10 @@ class CLASPF(Learner):
     gradient_at : "x" or "xb"
         z: x_t, or x̄ at the cost of a second evaluation of the loss.
 
-    References ---------- The first-order variant in the published version of Ferreira, Xavier and Soares, "CLASP: An
-    online learning algorithm for Convex Losses And Squared Penalties".
+    References
+    ----------
+    The first-order variant in the published version of Ferreira, Xavier and Soares, "CLASP: An online learning
+    algorithm for Convex Losses And Squared Penalties".
 
     Examples
     --------

@@ -57,8 +57,10 @@ class RECOO(Learner):
     rows : "all" or "worst"
         With several rows in a round: g_t is their maximum, or the largest one at x_t alone (the first on ties).
 
-    References ---------- Guo, Liu, Wei and Ying, "Online convex optimization with hard constraints: towards the best
-    of two worlds and beyond", NeurIPS 2022.
+    References
+    ----------
+    Guo, Liu, Wei and Ying, "Online convex optimization with hard constraints: towards the best of two worlds and
+    beyond", NeurIPS 2022.
 
     Examples
     --------

@@ -16,6 +16,7 @@ from cocopt.solvers.solution import Solution
 
 __all__ = ["least_conic", "solve_conic"]
 
+POSITION = 1e-4  # in units of the result, which matters to targets that are far away alone
 PROMISE = 1e-9  # of violation, in units of the terms involved
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 
@@ -63,10 +64,12 @@ def solve_conic(problem: Problem) -> Solution | None:
             size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
             stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
             gap = float((cones.b - cones.A @ v) @ z)
-            if stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size:
-                x = point + unit * v[:n]
-                if (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
-                    return Solution(x, nothing, CONVERGED)
+            x = point + unit * v[:n]
+            # from far away a small share of the distance may be all of the result
+            near = unit * max(stationarity, abs(gap)) <= POSITION * max(float(np.abs(x).max()), K.scale)
+            optimal = near and stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size
+            if optimal and (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
+                return Solution(x, nothing, CONVERGED)
     return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
 
 

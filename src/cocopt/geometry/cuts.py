@@ -63,9 +63,15 @@ class Cuts(Constraint):
 
 
 def solve_cuts(
-    problem: Problem, limit: int, tol: float, project: Callable[[ConvexSet, Constraint, Array], Array | None]
+    problem: Problem,
+    limit: int,
+    tol: float,
+    project: Callable[[ConvexSet, Constraint, Array], Array | None],
+    relative: bool = False,
 ) -> tuple[Solution, int]:
     """The problem from values and subgradients, and the number of cuts used; violation (or model error) at most tol.
+
+    With ``relative`` the tolerance is a share of the size of the row's terms.
 
     ``project`` is the door to the exact rungs, None meaning that the cuts have no point of K in common: a proof that
     the constraint has none either.
@@ -76,7 +82,8 @@ def solve_cuts(
     x, used, wrong = K._project(point), 0, np.inf
     while True:
         rows = constraint.rows(x)
-        wrong = float((rows if problem.projects else rows - np.maximum(model._rows(x), 0.0)).max())
+        unit = np.maximum(constraint.magnitude(x), 1e-300) if relative else 1.0
+        wrong = float(((rows if problem.projects else rows - np.maximum(model._rows(x), 0.0)) / unit).max())
         if wrong <= tol:
             return Solution(x, nothing, CONVERGED), used
         if used >= limit:
@@ -86,7 +93,7 @@ def solve_cuts(
                 cuts=used,
                 violation=wrong,
             )
-        wanted = rows > tol
+        wanted = rows > tol * unit
         model.add(x, rows, wanted)
         used += int(wanted.sum())
         if not np.linalg.norm(model.A[-wanted.sum() :], axis=1).all():

@@ -19,13 +19,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
+from cocopt._terms import finite
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
 from cocopt.geometry.batch import DENSE, KERNEL_ROWS, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import least_conic, solve_conic
 from cocopt.geometry.cuts import least_cuts, solve_cuts
 from cocopt.geometry.dual import solve_dual
-from cocopt.geometry.problem import SATISFIED, Membership, Problem, Relaxed
+from cocopt.geometry.problem import SATISFIED, Membership, Problem, Relaxed, excess
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
@@ -132,8 +133,9 @@ def solve_projection(
     positive_int("cuts", cuts)
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
-    if constraint is None:
+    if constraint is None or not finite(points):
         require_finite("point", points)
+    if constraint is None:
         return Projection(K._project(points), "set", np.True_, np.float64(0.0))
     return descend(K, constraint, points, None, None, infeasible, cuts, tol)
 
@@ -216,7 +218,7 @@ def _one(problem: Problem, cuts: int, tol: float) -> Projection:
     suspected = False
     for rung, solution, used in _rungs(problem, cuts, tol):
         tried.append(rung)
-        if solution.status == CONVERGED:
+        if solution.status == CONVERGED and _promised(problem, solution.point):
             return Projection(solution.point, rung, True, 0.0, solution.multipliers, used)
         if solution.status == INFEASIBLE and not suspected:
             suspected = True
@@ -228,6 +230,12 @@ def _one(problem: Problem, cuts: int, tol: float) -> Projection:
     if outcome is not None:
         return outcome
     raise SolverFailure(f"project: no rung ({', '.join(tried)}) returned a point that passed its optimality check")
+
+
+def _promised(problem: Problem, x: Array) -> bool:
+    """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
+    K, constraint = problem.K, problem.constraint
+    return not problem.projects or constraint.cones() is None or K.cones() is None or excess(K, constraint, x) <= EMPTY
 
 
 def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solution, int]]:
@@ -248,9 +256,9 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
         yield "dual", solution, 0
     if K.cones() is not None:
         if affine is None:
-            if conic is not None:  # a structured constraint that the solver could not settle keeps its sharper promise
-                tol = 0.25 * EMPTY * float(np.maximum(constraint.magnitude(K._project(point)), 1e-300).min())
-            yield "cuts", *solve_cuts(problem, cuts, tol, _inner)
+            # a structured constraint that the solver could not settle keeps its sharper promise
+            structured = constraint.cones() is not None
+            yield "cuts", *solve_cuts(problem, cuts, 0.25 * EMPTY if structured else tol, _inner, structured)
     elif problem.projects:  # K too becomes a black box, in the whole space
         space = Box(-np.inf, np.inf, dim=K.dim)
         both = Stack([constraint, Membership(K)])
@@ -272,7 +280,9 @@ def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projecti
     None if the least violation is below the margin, or cannot be found.
     """
     K, constraint, point, _, _ = problem
-    unit = np.maximum(constraint.magnitude(K._project(point)), 1e-300)
+    # the size of the rows' terms, not so far out that it would hide a violation
+    near, foot = constraint.magnitude(K._project(np.zeros(K.dim))), constraint.magnitude(K._project(point))
+    unit = np.where(near > 0, np.minimum(near, foot), np.maximum(foot, 1e-300))
     found = _least(K, constraint, unit, point, cuts, tol)
     if found is None or found[0] <= margin:
         return None
@@ -290,7 +300,7 @@ def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projecti
     for rung, solution, used in _rungs(relaxed, cuts, tol):
         if solution.status == CONVERGED:
             return Projection(solution.point, rung, feasible, least, None, used)
-    return Projection(found[1], "least", feasible, least)
+    return None if feasible else Projection(found[1], "least", feasible, least)
 
 
 def _least(
@@ -360,6 +370,6 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
             return f"daqp: an active-set method, {rows} rows"
         if K.cones() is None:
             return "dual: K is known by its projection alone, one multiplier a row"
-    if single.cones() is not None and K.cones() is not None:
+    if single.cones() is not None and K.cones() is not None and K.dim <= DENSE:
         return "clarabel: K and the constraint as stacked cones, an interior-point method"
     return "cuts: cutting planes from values and subgradients"

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, require_finite, scalar
+from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, positive_int, require_finite, scalar
 from cocopt.constraints import Affine, Constraint
 from cocopt.errors import InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
@@ -68,6 +68,8 @@ def hinge_prox(
     if cap not in ("each", "sum"):
         raise InvalidInput(f'cap: expected "each" or "sum", got {_describe(cap)}')
     double = 2.0 * scalar("rho", rho, positive=True)
+    positive_int("cuts", cuts)
+    scalar("tol", tol, positive=True)
     target = require_finite("point", as_points("point", point, K.dim))
     if linear is not None:
         target = target - require_finite("linear", as_points("linear", linear, K.dim)) / double

@@ -18,10 +18,15 @@ def least_violation(
 
     use = right < np.inf
     n = lower.size
+    # HiGHS has absolute tolerances: lengths in units of the largest one given
+    given = np.concatenate([lower, upper, b, right])
+    length = float(np.abs(given[np.isfinite(given) & (np.abs(given) < 1e20)]).max(initial=0.0)) or 1.0
+    true_lower, true_upper, true_right = lower, upper, right
+    lower, upper, b, right = lower / length, upper / length, b / length, right / length
     keep = b < np.inf
     keep[:equalities] = False
     upper_rows = np.concatenate(
-        [np.hstack([rows[use], -unit[use, None]]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])]
+        [np.hstack([rows[use], -unit[use, None] / unit.max()]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])]
     )
     result = linprog(
         np.eye(n + 1)[n],
@@ -34,8 +39,8 @@ def least_violation(
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if result.status == 3:  # unbounded: the rows can be satisfied with any margin
-        return -np.inf, np.clip(np.zeros(n), lower, upper)
+        return -np.inf, np.clip(np.zeros(n), true_lower, true_upper)
     if result.x is None:
         raise SolverFailure(f"HiGHS could not find the least violation: {result.message}")
-    x = np.clip(result.x[:n], lower, upper)
-    return float(((rows[use] @ x - right[use]) / unit[use]).max()), x
+    x = np.clip(length * result.x[:n], true_lower, true_upper)
+    return float(((rows[use] @ x - true_right[use]) / unit[use]).max()), x
