@@ -82,8 +82,8 @@ def _distance(problem: Problem) -> float:
     K, constraint, point, _, _ = problem
     foot = K._project(point)
     rows, jacobian = constraint._rows(foot), constraint._jacobian(foot)
-    steepness = np.maximum(np.linalg.norm(jacobian, axis=-1), 1e-300)
-    reach = float(np.max(rows / steepness, initial=0.0))
+    steepness = np.linalg.norm(jacobian, axis=-1)
+    reach = float(np.max(rows[steepness > 0] / steepness[steepness > 0], initial=0.0))
     size = max(float(np.abs(point).max()), float(np.abs(foot).max()), 1e-300)
     return float(np.clip(float(np.linalg.norm(foot - point)) + reach, 1e-9 * size, 1e9 * size))
 

@@ -11,7 +11,7 @@ from cocopt.constraints import Affine, Constraint
 from cocopt.errors import InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.project import Projection, _check, descend, trials
-from cocopt.kernels.status import CONVERGED, NONFINITE
+from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 
 __all__ = ["hinge_prox", "solve_hinge_prox"]
@@ -140,8 +140,9 @@ def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array) -> tuple[A
     slope_low, slope_high = np.full(len(b), -np.inf), price.copy()
     value_low, value_high = np.full(len(b), np.inf), 0.5 * np.vecdot(foot - y, foot - y) + price * high
     width = 1e-13 * (np.abs(b).max(axis=-1, where=np.isfinite(b), initial=0.0) + np.abs(high))
+    lost = np.zeros_like(settled)
     for step in range(200):
-        go = np.flatnonzero(~settled)
+        go = np.flatnonzero(~settled & ~lost)
         if go.size == 0:
             break
         lo, hi, s_lo, s_hi = low[go], high[go], slope_low[go], slope_high[go]
@@ -155,16 +156,16 @@ def _search(K: ConvexSet, A: Array, b: Array, y: Array, price: Array) -> tuple[A
         t = np.where((t > lo) & (t < hi) | (step == 0), t, 0.5 * (lo + hi))
         found = solve_batch(K, Affine(A[go], b[go] + t[:, None]), y[go], None)
         assert found is not None
-        x[go], nu[go], status, _ = found
-        ok = status == CONVERGED
-        slope = np.where(ok, price[go] - nu[go].sum(axis=-1), -np.inf)
-        value = np.where(ok, 0.5 * np.vecdot(x[go] - y[go], x[go] - y[go]) + price[go] * t, np.inf)
+        points, multipliers, status, _ = found
+        ok = status == CONVERGED  # else no point satisfies g ≤ t: t is too small
+        lost[go] = status == UNCONVERGED
+        slope = np.where(ok, price[go] - multipliers.sum(axis=-1), -np.inf)
+        value = np.where(ok, 0.5 * np.vecdot(points - y[go], points - y[go]) + price[go] * t, np.inf)
         left = slope < 0
+        x[go[ok]], nu[go[ok]] = points[ok], multipliers[ok]  # x(t) of the last t that has one
         low[go], high[go] = np.where(left, t, lo), np.where(left, hi, t)
         slope_low[go], slope_high[go] = np.where(left, slope, s_lo), np.where(left, s_hi, slope)
         value_low[go], value_high[go] = np.where(left, value, value_low[go]), np.where(left, value_high[go], value)
         narrow = high[go] - low[go] <= width[go]
-        settled[go] = ok & (narrow | (np.abs(slope) <= 1e-13 * price[go]))
-        if (narrow & ~ok).any():
-            break
+        settled[go] = (narrow & ~lost[go]) | (ok & (np.abs(slope) <= 1e-13 * price[go]))
     return settled, x, nu
