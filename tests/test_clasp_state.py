@@ -143,7 +143,7 @@ def test_what_cannot_be_stored_is_named_and_passed_again(path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("windows", "expected one of K, steps, got an unknown name"), ("window", "got one that the file settles")],
+    [("windows", "expected nothing to be passed, got an unknown name"), ("window", "got one that the file settles")],
 )
 def test_what_is_not_asked_for_is_refused(path, name, message):
     CLASP(Box(0.0, 1.0, dim=2)).save(path)
@@ -313,3 +313,11 @@ def test_memory_does_not_grow(path, window):
     assert held < 20_000  # bytes: not ten a round
     learner.save(path)
     assert abs(path.stat().st_size - size) < 100
+
+
+def test_a_stored_set_cannot_be_exchanged(tmp_path):
+    """Else the certificate would go on with the diameter of another K, and prove what is false."""
+    path = tmp_path / "state.npz"
+    CLASP(Box(0.0, 1.0, dim=1)).save(path)
+    with pytest.raises(InvalidInput, match=r"K: .*one that the file settles"):
+        cocopt.load(path, K=Box(0.0, 1e4, dim=1))

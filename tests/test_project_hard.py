@@ -659,3 +659,28 @@ def test_the_layout_of_a_loss_in_memory_does_not_matter() -> None:
     again = turned.value_and_gradient(np.asfortranarray(x))
     np.testing.assert_array_equal(value, again[0])
     np.testing.assert_array_equal(gradient, again[1])
+
+
+@pytest.mark.parametrize("reach", [1e3, 1e6, 1e8])
+@pytest.mark.parametrize(
+    "g",
+    [
+        constraints.Quadratic(np.eye(3), np.zeros(3), -0.25),
+        constraints.NormBall(np.zeros(3), 0.8),
+        constraints.SecondOrder(np.eye(3), np.zeros(3), np.zeros(3), 0.8),
+    ],
+)
+@pytest.mark.parametrize("K", [cocopt.Halfspace([1.0, 1.0, 1.0], 1.0), Box(-1.0, 1.0, dim=3)])
+def test_a_far_target_of_an_unbounded_set_hides_no_violation(K: Any, g: Any, reach: float) -> None:
+    """The foot on K is as far away as the target: tolerances must not be measured there."""
+    x = cocopt.project(K, g, reach * np.array([1.0, 1.0, -0.3]))
+    assert (g.rows(x) <= 1e-9 * g.magnitude(x)).all()
+    assert K.violation(x) <= 1e-9
+    radius = np.linalg.norm(x)
+    np.testing.assert_allclose(x / radius, np.array([1.0, 1.0, -0.3]) / np.sqrt(2.09), atol=2e-3)
+
+
+def test_small_data_can_be_infeasible() -> None:
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(Box(0.0, 1e-12, dim=3), constraints.Affine([1.0, 1.0, 1.0], -1e-12), [1e-12, 1e-12, 0.0])
+    np.testing.assert_allclose(caught.value.least_violation, [1e-12], rtol=1e-6)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 import cocopt
 from cocopt.errors import InvalidInput, StateError
 
-__all__ = ["VERSION", "decode", "encode", "load", "read", "register", "write"]
+__all__ = ["VERSION", "decode", "encode", "known", "load", "read", "register", "write"]
 
 #: the version of the file format that is written, and the newest that can be read
 VERSION = 1
@@ -224,6 +224,18 @@ def _lookup(name: Any) -> type | None:
     if name not in _registered and name in _BUILT_IN:
         return getattr(import_module(_BUILT_IN[name]), name)  # type: ignore[no-any-return]
     return _registered.get(name)
+
+
+def known(spec: Mapping[str, Any]) -> bool:
+    """Whether a description from `encode` can be decoded without help: nothing is absent, its class is one of ours.
+
+    Examples
+    --------
+    >>> from cocopt import Box, state
+    >>> state.known(state.encode(Box(0.0, 1.0, dim=2), "K")[0]), state.known({"absent": "K"})
+    (True, False)
+    """
+    return "absent" not in spec and _lookup(spec.get("class")) is not None
 
 
 def encode(thing: Any, name: str) -> tuple[dict[str, Any], Arrays]:

@@ -6,6 +6,7 @@ holds every schedule to that as it is used.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -159,7 +160,7 @@ class Adaptive(Schedule):
     def step(self, t: int, gradients: Step) -> Step:
         length = self.scale * self.D
         if np.ndim(gradients) == 0:
-            return length / float(gradients) ** 0.5 if gradients else 0.0
+            return length / math.sqrt(gradients) if gradients else 0.0
         root = np.sqrt(gradients)
         return np.divide(length, root, out=np.zeros_like(root), where=root > 0.0)
 

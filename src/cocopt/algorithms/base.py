@@ -235,19 +235,17 @@ class Learner(ABC):
     def _from_state(cls, header: Mapping[str, Any], arrays: Arrays, supplied: Mapping[str, Any]) -> Self:
         try:
             own = _part(arrays, "parameter")
-            for name, spec in header["parameters"].items():
-                if name in supplied and "absent" not in spec:
-                    raise InvalidInput(f"{name}: expected to come from the file, which holds it, got another one")
             specs = header["parameters"]
             arguments = {
                 name: spec["value"] if "value" in spec else state.decode(spec, own, supplied, name)
                 for name, spec in specs.items()
             }
-            again = [name for name, spec in specs.items() if "value" not in spec]  # plain values stay as they were
+            # what was stored stays as it was, unless its class is not known here
+            again = [name for name, spec in specs.items() if "value" not in spec and not state.known(spec)]
             unknown = sorted(set(supplied) - set(again))
             if unknown:
                 got = "one that the file settles" if unknown[0] in specs else "an unknown name"
-                raise InvalidInput(f"{unknown[0]}: expected one of {', '.join(again)}, got {got}")
+                raise InvalidInput(f"{unknown[0]}: expected {' or '.join(again) or 'nothing'} to be passed, got {got}")
             learner = cls(start=arrays["x"], **arguments)
             memory = learner._restore(header["memory"], _part(arrays, "memory"))
             ledger = Ledger.from_arrays(_part(arrays, "ledger"))
