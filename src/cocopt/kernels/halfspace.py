@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.line import clip, descend, limit, root
+from cocopt.kernels.line import LONG, clip, descend, limit, long_root, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["ball_halfspace", "box_halfspace"]
@@ -57,7 +57,10 @@ def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
     if h <= eps * abs(b) or h * h <= eps * eps * a_sq * x_sq:
         return
     tol = eps * (np.sqrt(a_sq * (x_sq + y_sq)) + abs(b))
-    nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    if n < LONG:
+        nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    else:
+        nu[0], h = long_root(y, lower, upper, a, b, cap, tol, h, slope)
     x_sq = 0.0
     for j in range(n):
         p = clip(y[j] - nu[0] * a[j], lower[j], upper[j])
@@ -144,37 +147,31 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
         least = -radius * norm - offset
         status[0] = INFEASIBLE if least > EMPTY * (norm * (np.sqrt(c_sq) + radius) + abs(b)) else CONVERGED
         return
-    step = (az - offset) / max(a_sq, 1e-300)
-    p_sq = 0.0
-    for j in range(n):
-        p = y[j] - center[j] - step * a[j]
-        x[j] = p
-        p_sq += p * p
-    if az > offset and p_sq <= radius * radius:
-        nu[0] = step
-        for j in range(n):
-            x[j] += center[j]
-        return
-    # On both: the sphere meets the plane in a sphere around foot·a of radius rim; go there along d, the part of z in
-    # the plane.
-    foot = offset / max(a_sq, 1e-300)
-    height = offset / max(norm, 1e-300)
-    rim = np.sqrt(max(0.0, (radius - height) * (radius + height)))
+    # z = across·a + d with d in the plane; where that loses digits to cancellation, once more from d itself
+    foot, height = offset / max(a_sq, 1e-300), offset / max(norm, 1e-300)
     across = az / max(a_sq, 1e-300)
-    ad, d_sq = 0.0, 0.0
-    for j in range(n):
-        d = y[j] - center[j] - across * a[j]
-        ad += a[j] * d
-    drift = ad / max(a_sq, 1e-300)  # what rounding left of a in d
-    for j in range(n):
-        d = y[j] - center[j] - (across + drift) * a[j]
-        x[j] = d
-        d_sq += d * d
-    d_norm = np.sqrt(d_sq)
-    if d_norm == 0.0:
+    d_sq = z_sq - across * az
+    if d_sq < 0.01 * z_sq:
+        ad, d_sq = 0.0, 0.0
+        for j in range(n):
+            ad += a[j] * (y[j] - center[j] - across * a[j])
+        across += ad / max(a_sq, 1e-300)
+        for j in range(n):
+            d = y[j] - center[j] - across * a[j]
+            d_sq += d * d
+    if az > offset and d_sq + height * height <= radius * radius:
+        nu[0] = (az - offset) / max(a_sq, 1e-300)
+        for j in range(n):
+            x[j] = y[j] - nu[0] * a[j]
+        return
+    if d_sq == 0.0:
         status[0] = UNCONVERGED
         return
+    # On both: the sphere meets the plane in a sphere around foot·a of radius rim, entered along d.
+    rim = np.sqrt(max(0.0, (radius - height) * (radius + height)))
+    d_norm = np.sqrt(d_sq)
     stretch = rim / max(d_norm, 1e-300)
+    back = foot - stretch * across
     for j in range(n):
-        x[j] = center[j] + foot * a[j] + stretch * x[j]
+        x[j] = center[j] + back * a[j] + stretch * (y[j] - center[j])
     nu[0] = (az / norm - height * d_norm / max(rim, 1e-300)) / norm if rim > 0.0 else np.inf

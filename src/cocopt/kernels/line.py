@@ -12,7 +12,11 @@ import numpy as np
 
 from cocopt.kernels._jit import njit
 
-__all__ = ["clip", "descend", "limit", "root"]
+__all__ = ["clip", "descend", "limit", "long_root", "root"]
+
+LONG = 8192  # from so many coordinates on `long_root` is the faster one
+BLOCK, SHARE = 64, 32  # its sample: blocks of so many coordinates, one block in so many
+CHUNK = 64  # coordinates that stay in the nearest cache
 
 
 @njit
@@ -94,3 +98,109 @@ def root(y, lower, upper, a, b, cap, tol, h, slope):
         above = h > 0.0  # (selections, not branches: which end moves cannot be predicted)
         lo, hi = nu if above else lo, hi if above else nu
     return nu, h
+
+
+@njit
+def _settled(y, lower, upper, a, lo, hi):
+    """(c, s, m): the coordinates on one piece for all ν in [lo, hi] add c − ν s to ⟨a, x(ν)⟩; m others are not."""
+    fixed, square, others = 0.0, 0.0, 0.0
+    for j in range(y.shape[0]):
+        z, last = y[j] - lo * a[j], y[j] - hi * a[j]
+        x, x_last = clip(z, lower[j], upper[j]), clip(last, lower[j], upper[j])
+        free, same = (x == z) & (x_last == last), x == x_last
+        fixed += a[j] * (y[j] if free else x if same else 0.0)
+        w = a[j] if free else 0.0
+        square += w * w
+        others += 0.0 if free | same else 1.0
+    return fixed, square, others
+
+
+@njit
+def _list_others(y, lower, upper, a, lo, hi, first, others):
+    """Lists, as numbers from ``first`` on, the coordinates that `_settled` leaves out; returns how many."""
+    count = 0
+    for j in range(y.shape[0]):
+        z, last = y[j] - lo * a[j], y[j] - hi * a[j]
+        x, x_last = clip(z, lower[j], upper[j]), clip(last, lower[j], upper[j])
+        others[count] = first + j
+        count += 0 if (x == z) & (x_last == last) | (x == x_last) else 1
+    return count
+
+
+@njit
+def sampled(n):
+    """The size of a sample of n coordinates."""
+    return n // (BLOCK * SHARE) * BLOCK
+
+
+@njit
+def sample(v):
+    """Some of the coordinates, in blocks spread evenly."""
+    picked = np.empty(sampled(v.shape[0]))
+    for k in range(picked.shape[0] // BLOCK):
+        first = BLOCK * (k * SHARE + k % SHARE)  # (not always at the same place: data may be periodic)
+        picked[k * BLOCK : (k + 1) * BLOCK] = v[first : first + BLOCK]
+    return picked
+
+
+@njit
+def _estimate(y, lower, upper, a, b, cap):
+    """The root of a sample of the coordinates, and by how much that of all may differ from it."""
+    b *= sampled(y.shape[0]) / y.shape[0]
+    y, lower, upper, a = sample(y), sample(lower), sample(upper), sample(a)
+    h, slope = descend(y, lower, upper, a, b, 0.0)
+    tol = 1e-6 * abs(h)
+    nu = 0.0
+    if h > tol:
+        nu, h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    total, square, slope = 0.0, 0.0, 0.0
+    for j in range(y.shape[0]):
+        z = y[j] - nu * a[j]
+        x = clip(z, lower[j], upper[j])
+        total += a[j] * x
+        square += (a[j] * x) ** 2
+        free = a[j] if x == z else 0.0
+        slope += free * free
+    spread = np.sqrt(max(square - total * total / y.shape[0], 0.0))
+    return nu, (5.0 * spread + abs(h)) / max(slope, 1e-300)
+
+
+@njit
+def long_root(y, lower, upper, a, b, cap, tol, h, slope):
+    """As `root`, for many coordinates in few passes over them.
+
+    The root of a sample tells where to look. Over that short interval nearly all coordinates stay on one piece: one
+    pass sums them up as a single coordinate, and Newton's method goes on with the few others.
+    """
+    n = y.shape[0]
+    guess, reach = _estimate(y, lower, upper, a, b, cap)
+    lo, hi = max(guess - reach, 0.25 * guess), min(guess + reach, cap)  # (nearly all pieces may begin near 0)
+    others = np.empty(n + 1, dtype=np.int32)
+    for _ in range(4):
+        if not lo < hi < np.inf:
+            break
+        count, fixed, square = 0, 0.0, 0.0
+        for start in range(0, n, CHUNK):
+            part = slice(start, start + CHUNK)
+            c, s, m = _settled(y[part], lower[part], upper[part], a[part], lo, hi)
+            fixed, square = fixed + c, square + s
+            if m > 0.0:
+                count += _list_others(y[part], lower[part], upper[part], a[part], lo, hi, start, others[count:])
+        few = np.empty((4, count + 1))  # as functions of ν − lo
+        for k in range(count):
+            j = others[k]
+            few[0, k], few[1, k], few[2, k], few[3, k] = y[j] - lo * a[j], lower[j], upper[j], a[j]
+        unit = np.sqrt(square)
+        few[0, count], few[1, count], few[2, count], few[3, count] = -lo * unit, -np.inf, np.inf, unit
+        h_lo, slope_lo = descend(few[0], few[1], few[2], few[3], b - fixed, 0.0)
+        width = hi - lo
+        if h_lo < -tol:
+            lo, hi = max(lo - 4.0 * width, 0.0), lo
+            continue
+        step, h_step = 0.0, h_lo
+        if h_lo > tol:
+            step, h_step = root(few[0], few[1], few[2], few[3], b - fixed, width, tol, h_lo, slope_lo)
+        if abs(h_step) <= tol or hi == cap:
+            return (cap if step == width and hi == cap else lo + step), h_step
+        lo, hi = hi, min(hi + 4.0 * width, cap)
+    return root(y, lower, upper, a, b, cap, tol, h, slope)

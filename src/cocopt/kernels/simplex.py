@@ -12,21 +12,26 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.halfspace import EMPTY, FAR, rounding
+from cocopt.kernels.line import CHUNK, LONG, sample, sampled
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["simplex_halfspace"]
 
 
+NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0)
+
+
 @njit
-def settle(y, a, nu, tau, total):
-    """(τ(ν), ⟨a, x(ν)⟩, −h'(ν)) from a first guess of τ.
+def settle(y, a, nu, tau, total, beside):
+    """(τ(ν), ⟨a, x(ν)⟩, −h'(ν)) from a first guess of τ; ``beside`` are the sums over coordinates known to be positive.
 
     The supports {j : y_j − ν a_j > τ} are nested, so two of the same size are the same.
     """
     n = y.shape[0]
     count, inner, slope = -1.0, 0.0, 0.0
     for _ in range(n + 100):
-        size, s, s_a, s_aa, s_as = 0.0, 0.0, 0.0, 0.0, 0.0
+        size, s, s_a, s_aa, s_as = beside
+        s, s_as = s - nu * s_a, s_as - nu * s_aa
         for j in range(n):
             z = y[j] - nu * a[j]
             inside = 1.0 if z > tau else 0.0
@@ -51,15 +56,19 @@ def settle(y, a, nu, tau, total):
 
 
 @njit
-def search(y, a, b, total, cap, tol):
-    """(ν, τ(ν), h(ν)): |h| ≤ tol, or ν = 0 and h < 0, or h > 0 at ν = cap or where h is flat for ever."""
+def search(y, a, b, total, cap, tol, beside):
+    """(ν, τ(ν), h(ν)): |h| ≤ tol, or ν = 0 and h < 0, or h > 0 at ν = cap or where h is flat for ever.
+
+    ``beside`` are (number, Σy, Σa, Σa², Σay) of coordinates that are not in y and a, and known to be positive.
+    """
     n = y.shape[0]
-    s, spread, a_sq = 0.0, 0.0, 0.0
+    spread = 0.0
+    known, s, _, a_sq, _ = beside
     for j in range(n):
         s += y[j]
         a_sq += a[j] * a[j]
         spread = max(spread, abs(y[j]))
-    tau, inner, slope = settle(y, a, 0.0, (s - total) / n, total)
+    tau, inner, slope = settle(y, a, 0.0, (s - total) / (n + known), total, beside)
     nu, h = 0.0, inner - b
     if h <= tol:
         return nu, tau, h
@@ -79,13 +88,92 @@ def search(y, a, b, total, cap, tol):
             if not lo < trial < hi or nu > 1e12 * unit:
                 return nu, tau, h
         nu = trial
-        tau, inner, slope = settle(y, a, nu, tau, total)
+        tau, inner, slope = settle(y, a, nu, tau, total, beside)
         h = inner - b
         if abs(h) <= tol or (nu == cap and h > 0.0):
             return nu, tau, h
         above = h > 0.0
         lo, hi = nu if above else lo, hi if above else nu
     return nu, tau, h
+
+
+@njit
+def _positive(y, a, nu, tau, d_nu, d_tau):
+    """The sums over the coordinates that are positive all over the rectangle around (ν, τ), and how many change."""
+    size, s, s_a, s_aa, s_as, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(y.shape[0]):
+        z, play = y[j] - nu * a[j] - tau, d_nu * abs(a[j]) + d_tau
+        inside = 1.0 if z > play else 0.0
+        w = a[j] * inside
+        size += inside
+        s += y[j] * inside
+        s_a += w
+        s_aa += w * a[j]
+        s_as += w * y[j]
+        others += 1.0 if abs(z) <= play else 0.0
+    return size, s, s_a, s_aa, s_as, others
+
+
+@njit
+def _list_others(y, a, nu, tau, d_nu, d_tau, first, others):
+    """Lists, as numbers from ``first`` on, the coordinates that may change; returns how many."""
+    count = 0
+    for j in range(y.shape[0]):
+        others[count] = first + j
+        count += 1 if abs(y[j] - nu * a[j] - tau) <= d_nu * abs(a[j]) + d_tau else 0
+    return count
+
+
+@njit
+def _estimate(y, a, b, total, cap):
+    """(ν, τ) of a sample of the coordinates, and by how much those of all may differ from them."""
+    share = sampled(y.shape[0]) / y.shape[0]
+    y, a = sample(y), sample(a)
+    b, total = b * share, total * share
+    nu, tau, h = search(y, a, b, total, cap, 1e-6 * total * np.sqrt(np.sum(a * a) / a.shape[0]), NOTHING)
+    size, s_a, s_aa, x_sq, ax_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(y.shape[0]):
+        x = y[j] - nu * a[j] - tau
+        inside = 1.0 if x > 0.0 else 0.0
+        size += inside
+        s_a += inside * a[j]
+        s_aa += inside * a[j] * a[j]
+        x_sq += inside * x * x
+        ax_sq += inside * (a[j] * x) ** 2
+    noise, a_noise = 4.0 * np.sqrt(x_sq), 4.0 * np.sqrt(ax_sq) + abs(h)
+    det = max(size * s_aa - s_a * s_a, 1e-300)
+    return nu, tau, (size * a_noise + abs(s_a) * noise) / det, (s_aa * noise + abs(s_a) * a_noise) / det
+
+
+@njit
+def long_search(y, a, b, total, cap, tol):
+    """As `search`, for many coordinates in few passes over them, by the idea of `cocopt.kernels.line.long_root`."""
+    n = y.shape[0]
+    nu, tau, d_nu, d_tau = _estimate(y, a, b, total, cap)
+    others = np.empty(n + 1, dtype=np.int32)
+    for _ in range(3):
+        if not d_nu + d_tau < np.inf:
+            break
+        lo = max(nu - d_nu, 0.0)
+        count, size, s, s_a, s_aa, s_as = 0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for start in range(0, n, CHUNK):
+            part = slice(start, start + CHUNK)
+            sums = _positive(y[part], a[part], nu, tau, d_nu, d_tau)
+            size, s, s_a, s_aa, s_as = size + sums[0], s + sums[1], s_a + sums[2], s_aa + sums[3], s_as + sums[4]
+            if sums[5] > 0.0:
+                count += _list_others(y[part], a[part], nu, tau, d_nu, d_tau, start, others[count:])
+        few = np.empty((2, count))  # as functions of ν − lo
+        for k in range(count):
+            j = others[k]
+            few[0, k], few[1, k] = y[j] - lo * a[j], a[j]
+        beside = (size, s - lo * s_a, s_a, s_aa, s_as - lo * s_aa)
+        if size + count > 0.0:
+            step, level, h = search(few[0], few[1], b, total, cap - lo, tol, beside)
+            found = abs(h) <= tol or (lo == 0.0 and step == 0.0) or (h > 0.0 and step == cap - lo)
+            if found and abs(lo + step - nu) <= d_nu and abs(level - tau) <= d_tau:
+                return (cap if step == cap - lo else lo + step), level, h
+        d_nu, d_tau = 8.0 * d_nu, 8.0 * d_tau
+    return search(y, a, b, total, cap, tol, NOTHING)
 
 
 @guvectorize(
@@ -95,14 +183,14 @@ def search(y, a, b, total, cap, tol):
 def simplex_halfspace(y, total, a, b, cap, x, nu, status):
     """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status."""
     n = y.shape[0]
-    a_sq, y_sq, s, inner, lowest = 0.0, 0.0, 0.0, 0.0, np.inf
+    a_sq, y_sq, s, inner, lowest, a_max = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
     for j in range(n):
+        a_max = abs(a[j]) if abs(a[j]) > a_max else a_max
         a_sq += a[j] * a[j]
         y_sq += y[j] * y[j]
         s += y[j]
         inner += a[j] * y[j]
         lowest = y[j] if y[j] < lowest else lowest
-        x[j] = y[j]
     nu[0] = 0.0
     status[0] = NONFINITE
     if not (a_sq + y_sq < np.inf and b > -np.inf):
@@ -112,12 +200,17 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         return
     eps = rounding(n)
     level = b if b < np.inf and a_sq > 0.0 else 1e300  # 1e300 never binds
-    row = np.sqrt(a_sq) * total + abs(b) if level < 1e300 else 0.0
+    row = a_max * total + abs(b) if level < 1e300 else 0.0
     tol = eps * (row + np.sqrt(a_sq * y_sq))
     status[0] = CONVERGED
     if lowest >= 0.0 and abs(s - total) <= eps * total and inner - level <= tol:
+        for j in range(n):
+            x[j] = y[j]
         return
-    nu[0], tau, h = search(y, a, level, total, cap, tol)
+    if n < LONG:
+        nu[0], tau, h = search(y, a, level, total, cap, tol, NOTHING)
+    else:
+        nu[0], tau, h = long_search(y, a, level, total, cap, tol)
     x_sq = 0.0
     for j in range(n):
         z = y[j] - nu[0] * a[j] - tau
@@ -135,7 +228,7 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         status[0] = UNCONVERGED
     if status[0] == CONVERGED and y_sq > FAR * FAR * x_sq:
         # y − ν a − τ has lost digits that x can have: project the result, which is near, once more
-        again, tau, h = search(x, a, level if nu[0] < cap else 1e300, total, np.inf, eps * row)
+        again, tau, h = search(x, a, level if nu[0] < cap else 1e300, total, np.inf, eps * row, NOTHING)
         for j in range(n):
             z = x[j] - again * a[j] - tau
             x[j] = z if z > 0.0 else 0.0
