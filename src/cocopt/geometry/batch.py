@@ -50,8 +50,8 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
     if type(K) is Ball:
         if M > KERNEL_ROWS:
             return None
-        work = kernels.workspace(M, K.dim)
-        return *kernels.ball_rows(point, K.center, K.radius, A, core(b), _caps(cap, M), work), "kernel"
+        memory = kernels.scratch(M, K.dim)
+        return *kernels.ball_rows(point, K.center, K.radius, A, core(b), _caps(cap, M), *memory), "kernel"
     equalities: Any = _NONE
     if type(K) is Box:
         lower, upper, own = K.lower, K.upper, 0

@@ -468,7 +468,7 @@ class Growing(NamedTuple):
         if poly is None or working.shape[1] > HELD:
             return None
         from cocopt.kernels.growing import box_many_rows
-        from cocopt.kernels.rows import workspace
+        from cocopt.kernels.rows import scratch
 
         length = np.sqrt(np.vecdot(poly.A, poly.A))
         unit, right, _, _ = near.arrays
@@ -478,7 +478,7 @@ class Growing(NamedTuple):
             y, unit, right = y[trials], unit[trials], right[trials]
         return box_many_rows(  # type: ignore[no-any-return]
             y, poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities, unit, right, warm,
-            workspace(poly.b.size + HELD, self.K.dim),
+            *scratch(poly.b.size + HELD, self.K.dim),
         )  # fmt: skip
 
     def _ladder(

@@ -25,7 +25,6 @@ _HOMES = {
     "norm_loss": "losses",
     "scratch": "rows",
     "simplex_halfspace": "simplex",
-    "workspace": "rows",
 }
 
 

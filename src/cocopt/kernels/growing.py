@@ -12,7 +12,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.halfspace import FAR, rounding
-from cocopt.kernels.rows import IN, OUT, dot, maximise
+from cocopt.kernels.rows import IN, OUT, dot, lay_out, maximise
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
 __all__ = ["box_many_rows", "repeats", "tighten"]
@@ -37,24 +37,19 @@ def worst(unit, right, x, noise, eps):
 @guvectorize(
     [
         "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], int64, float64[:,::1], float64[::1], "
-        "int64[::1], float64[::1], float64[::1], int64[::1], int64[::1]"
+        "int64[::1], float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1]"
     ],
-    "(n),(n),(n),(p,n),(p),(),(h,n),(h),(w),(s)->(n),(w),()",
+    "(n),(n),(n),(p,n),(p),(),(h,n),(h),(w),(s,n),(t,m)->(n),(w),()",
 )
-def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm, work, x, active, status):
+def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm, wide, tall, x, active, status):
     """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
 
-    All rows have length 1. ``warm`` are the rows to start with and ``active`` those that bind, −1 for none; ``work`` is
-    the `workspace` of p + w rows. If more than w rows have to be held at once the status is UNCONVERGED.
+    All rows have length 1. ``warm`` are the rows to start with and ``active`` those that bind, −1 for none; ``wide``
+    and ``tall`` are the `scratch` of p + w rows. If more than w rows have to be held at once the status is UNCONVERGED.
     """
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
-    rows = work[: m * n].reshape(m, n)
-    at = m * n
-    factor = work[at : at + m * m].reshape(m, m)
-    at += m * m
-    vectors = work[at : at + 7 * m].reshape(7, m)
-    lines = work[at + 7 * m :].reshape(3, n)
+    rows, lines, factor, columns, vectors = lay_out(wide, tall)
     bound, caps, nu, state, r, d, order = (
         vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
     )  # fmt: skip
@@ -74,12 +69,12 @@ def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm
         bound[i] = own_right[i]
         which[i] = -1
         for j in range(n):
-            rows[i, j] = own[i, j]
+            rows[i, j] = columns[j, i] = own[i, j]
     for i in range(w):
         if warm[i] >= 0:
             which[k], bound[k] = warm[i], right[warm[i]]
             for j in range(n):
-                rows[k, j] = unit[warm[i], j]
+                rows[k, j] = columns[j, k] = unit[warm[i], j]
             k += 1
     for i in range(m):
         caps[i] = np.inf
@@ -89,7 +84,7 @@ def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm
             state[i] = IN if i < equalities else OUT
         for _ in range(JOINS):
             status[0] = maximise(
-                target, lower, upper, rows[:k], bound[:k], caps[:k], equalities, nu[:k], state[:k], x,
+                target, lower, upper, rows[:k], columns, bound[:k], caps[:k], equalities, nu[:k], state[:k], x,
                 lines[0], lines[1], lines[2], r[:k], d[:k], order[:k], factor, y_norm,
             )  # fmt: skip
             if status[0] != CONVERGED:
@@ -107,13 +102,13 @@ def box_many_rows(y, lower, upper, own, own_right, equalities, unit, right, warm
                     if state[i] == IN:
                         which[k], bound[k], nu[k], state[k] = which[i], bound[i], nu[i], state[i]
                         for j in range(n):
-                            rows[k, j] = rows[i, j]
+                            rows[k, j] = columns[j, k] = rows[i, j]
                         k += 1
                 if k == m:
                     return
             which[k], bound[k], nu[k], state[k] = joins, right[joins], 0.0, OUT
             for j in range(n):
-                rows[k, j] = unit[joins, j]
+                rows[k, j] = columns[j, k] = unit[joins, j]
             k += 1
         if status[0] != CONVERGED:
             return

@@ -22,28 +22,31 @@ from cocopt.kernels.halfspace import EMPTY, FAR, ROUNDING, rounding
 from cocopt.kernels.line import clip, limit, root
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
-__all__ = ["ball_rows", "box_rows", "scratch", "workspace"]
+__all__ = ["ball_rows", "box_rows", "scratch"]
 
 OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
+MOVES = 4  # after more steps than this the result is computed from its multipliers
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
 
 
 _kept = threading.local()
 
 
-def scratch(rows: int, dim: int) -> tuple[Array, Array, Array, Array]:
-    """Memory for one call of `box_rows`, shared by all its trials; a small one is kept for this thread's next call."""
-    memory: tuple[Array, Array, Array, Array] | None = getattr(_kept, "memory", None)
-    if memory is None or memory[0].shape != (rows, dim):
-        memory = np.empty((rows, dim)), np.empty((rows, rows)), np.empty((7, rows)), np.empty((3, dim))
+def scratch(rows: int, dim: int) -> tuple[Array, Array]:
+    """Memory for one call, shared by all its trials (see `lay_out`); a small one is kept for the thread."""
+    memory: tuple[Array, Array] | None = getattr(_kept, "memory", None)
+    if memory is None or memory[0].shape != (rows + 3, dim):
+        memory = np.empty((rows + 3, dim)), np.empty((rows + dim + 7, rows))
         if rows * dim <= 10_000:
             _kept.memory = memory
     return memory
 
 
-def workspace(rows: int, dim: int) -> Array:
-    """The same in one piece."""
-    return np.empty(rows * dim + rows * rows + 7 * rows + 3 * dim)
+@njit
+def lay_out(wide, tall):
+    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), seven vectors (M))."""
+    M, n = tall.shape[1], wide.shape[1]
+    return wide[:M], wide[M:], tall[:M], tall[M : M + n], tall[M + n :]
 
 
 @njit
@@ -55,28 +58,57 @@ def dot(u, v):
 
 
 @njit
-def normalise(A, b, cap, rows, right, caps, norms):
-    """Rows of length 1; a row that can never bind gets b = 1e300. False if something is not finite."""
-    M, n = A.shape
-    for i in range(M):
-        norm = np.sqrt(dot(A[i], A[i]))
-        if not norm < np.inf or not b[i] > -np.inf:
-            return False
-        norms[i] = norm
-        unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
-        for j in range(n):
-            rows[i, j] = A[i, j] * unit
-        right[i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
-        caps[i] = cap[i] * norm if norm > 0.0 else cap[i]
-    return True
+def turn(A, columns):
+    """columns[j, i] = A[i, j]: all rows at once are multiplied faster by columns."""
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            columns[j, i] = A[i, j]
 
 
 @njit
-def respond(y, lower, upper, rows, nu, order, held, x, z, free):
-    """z = y − Aᵀν, x = clip(z) and free = 1 where x = z, for ν that is 0 but in the rows order[:held].
+def residuals(columns, right, x, r):
+    """r = A x − right."""
+    n, M = columns.shape[0], r.shape[0]
+    for i in range(M):
+        r[i] = -right[i]
+    for j in range(n):
+        for i in range(M):
+            r[i] += columns[j, i] * x[j]
 
-    Returns ‖x‖, Σ|ν_i| and whether free changed.
+
+@njit
+def normalise(A, b, cap, rows, columns, right, caps, norms):
+    """Rows, and columns, of rows of length 1; one that can never bind gets b = 1e300. False if something is not finite.
+
+    ``columns`` come as those of A.
     """
+    M, n = A.shape
+    for i in range(M):
+        norms[i] = 0.0
+    for j in range(n):
+        for i in range(M):
+            norms[i] += columns[j, i] * columns[j, i]
+    usable = True
+    for i in range(M):
+        norms[i] = np.sqrt(norms[i])
+        usable &= norms[i] < np.inf and b[i] > -np.inf
+        right[i] = 1.0 / max(norms[i], 1e-300) if norms[i] > 0.0 else 0.0
+    for j in range(n):
+        for i in range(M):
+            columns[j, i] *= right[i]
+    for i in range(M):
+        for j in range(n):
+            rows[i, j] = A[i, j] * right[i]
+        # (0·inf would raise a floating-point flag even where the compiler computes it in vain)
+        bound, most = b[i] if b[i] < np.inf else 0.0, cap[i] if cap[i] < np.inf else 0.0
+        right[i] = bound * right[i] if norms[i] > 0.0 and b[i] < np.inf else 1e300
+        caps[i] = most * norms[i] if norms[i] > 0.0 and cap[i] < np.inf else cap[i]
+    return usable
+
+
+@njit
+def respond(y, rows, nu, order, held, z):
+    """z = y − Aᵀν for ν that is 0 but in the rows order[:held]; returns Σ|ν_i|."""
     n = rows.shape[1]
     price = 0.0
     for j in range(n):
@@ -86,23 +118,32 @@ def respond(y, lower, upper, rows, nu, order, held, x, z, free):
         price += abs(nu[i])
         for j in range(n):
             z[j] -= nu[i] * rows[i, j]
+    return price
+
+
+@njit
+def settle(z, lower, upper, x, free):
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖ and whether free changed."""
     size, changed = 0.0, 0.0
-    for j in range(n):
+    for j in range(z.shape[0]):
         p = clip(z[j], lower[j], upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
         changed += abs(f - free[j])
         free[j] = f
         size += p * p
-    return np.sqrt(size), price, changed != 0.0
+    return np.sqrt(size), changed != 0.0
 
 
 @njit
-def newton(rows, free, r, order, k, known, factor, d, masked):
+def newton(rows, free, r, order, k, first, known, factor, d, masked):
     """The Newton direction d on the k rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds.
+
+    Residuals before the row ``first`` count as 0.
 
     L D Lᵀ with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence.
     ``factor`` holds L below the diagonal, 1/D on it and (L D)ᵀ above; its first ``known`` rows are taken as they are.
+    All inner loops run along rows of ``factor``, and none waits for its own last result.
     """
     n = rows.shape[1]
     for p in range(known, k):
@@ -111,33 +152,39 @@ def newton(rows, free, r, order, k, known, factor, d, masked):
             masked[j] = row[j] * free[j]
         pivot = dot(masked, row)
         for q in range(p):
-            entry = dot(masked, rows[int(order[q])])
-            for s in range(q):
-                entry -= factor[s, p] * factor[q, s]
-            share = entry * factor[q, q]
-            factor[q, p], factor[p, q] = entry, share
-            pivot -= entry * share
+            d[q] = dot(masked, rows[int(order[q])])
+        for q in range(p):
+            share = d[q] * factor[q, q]
+            pivot -= d[q] * share
+            for s in range(q + 1, p):
+                d[s] -= factor[q, s] * share
+            factor[q, p], factor[p, q] = d[q], share
         factor[p, p] = 1.0 / max(pivot, PIVOT)
     for p in range(k):
-        total = r[int(order[p])]
-        for q in range(p):
-            total -= factor[p, q] * d[q]
-        d[p] = total
-    for p in range(k - 1, -1, -1):
-        total = d[p] * factor[p, p]
+        d[p] = r[int(order[p])] if p >= first else 0.0
+    for p in range(first, k):
+        d[p] *= factor[p, p]
         for s in range(p + 1, k):
-            total -= factor[s, p] * d[s]
-        d[p] = total
+            d[s] -= factor[p, s] * d[p]
+    for p in range(k - 1, 0, -1):
+        for q in range(p):
+            d[q] -= factor[p, q] * d[p]
 
 
 @njit
-def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a, free, r, d, order, factor, y_norm):
-    """The active-set method; ν and state are the start and the result. Returns a status."""
+def maximise(
+    y, lower, upper, rows, columns, right, caps, equalities, nu, state, x, z, a, free, r, d, order, factor, y_norm
+):
+    """The active-set method; ν and state are the start and the result. Returns a status.
+
+    ``columns[j, i]`` is ``rows[i, j]``, see `turn`.
+    """
     M, n = rows.shape
     eps = rounding(n)
     entered = -1
     for j in range(n):
         free[j] = -1.0  # not known yet
+    moves, price = 0, 0.0  # since z was computed: it moves along with ν, and each time loses a little
     k, known = 0, 0  # rows that are in, and how many of them the factor knows
     for i in range(M):
         if state[i] == IN:
@@ -147,13 +194,15 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
     for i in range(M):
         full += 1 if state[i] == FULL else 0
     for _ in range(60 + 8 * M):
-        held = k
-        if full > 0:  # they too have a price: listed behind the rows that are in
-            for i in range(M):
-                if state[i] == FULL:
-                    order[held] = i
-                    held += 1
-        size, price, changed = respond(y, lower, upper, rows, nu, order, held, x, z, free)
+        if moves == 0:
+            held = k
+            if full > 0:  # they too have a price: listed behind the rows that are in
+                for i in range(M):
+                    if state[i] == FULL:
+                        order[held] = i
+                        held += 1
+            price = respond(y, rows, nu, order, held, z)
+        size, changed = settle(z, lower, upper, x, free)
         known = 0 if changed else known
         noise = eps * (y_norm + size + price)
         settled = True
@@ -163,20 +212,24 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
             if not abs(r[i]) <= noise + eps * abs(right[i]):
                 settled = False
         if settled:  # only now the other rows matter
-            entered, worst = -1, 0.0
+            residuals(columns, right, x, r)
             for i in range(M):
-                if state[i] != IN:
-                    r[i] = dot(rows[i], x) - right[i]
-                    excess = (r[i] if state[i] == OUT else -r[i]) - noise - eps * abs(right[i])
-                    if excess > worst:
-                        entered, worst = i, excess
+                excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
+                d[i] = -1.0 if state[i] == IN else excess
+            entered, worst = -1, noise
+            for i in range(M):
+                if d[i] > worst:
+                    entered, worst = i, d[i]
             if entered < 0:
+                if moves > MOVES:
+                    moves = 0
+                    continue
                 return CONVERGED if noise <= 0.25 * EMPTY * (y_norm + size) else UNCONVERGED
             full -= 1 if state[entered] == FULL else 0
             state[entered] = IN
             order[k] = entered
             k += 1
-        newton(rows, free, r, order, k, known, factor, d, a)
+        newton(rows, free, r, order, k, k - 1 if settled else 0, known, factor, d, a)
         known = k
         # the direction in x, and where it meets a bound of the multipliers
         for j in range(n):
@@ -218,6 +271,9 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
             alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
         for p in range(k):
             nu[int(order[p])] += alpha * d[p]
+        for j in range(n):
+            z[j] -= alpha * a[j]
+        moves, price = moves + 1, price + alpha * length
         if alpha == ceiling:
             i = int(order[blocking])
             nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
@@ -234,14 +290,14 @@ def maximise(y, lower, upper, rows, right, caps, equalities, nu, state, x, z, a,
 @guvectorize(
     [
         "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], int64, "
-        "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], "
-        "float64[::1], float64[::1], int64[::1]"
+        "float64[:,::1], float64[:,::1], float64[::1], float64[::1], int64[::1]"
     ],
-    "(n),(n),(n),(m,n),(m),(m),(),(m,n),(m,m),(v,m),(w,n)->(n),(m),()",
+    "(n),(n),(n),(m,n),(m),(m),(),(w,n),(t,m)->(n),(m),()",
 )
-def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, lines, x, nu, status):
-    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; the last four from `scratch`."""
+def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
+    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; the last two from `scratch`."""
     M, n = A.shape
+    rows, lines, factor, columns, vectors = lay_out(wide, tall)
     right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
     y_norm = np.sqrt(dot(y, y))
     status[0] = NONFINITE
@@ -250,13 +306,15 @@ def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, line
     satisfied = equalities == 0
     for j in range(n):
         x[j] = clip(y[j], lower[j], upper[j])
+    turn(A, columns)
+    residuals(columns, b, x, nu)
     for i in range(M):
+        satisfied &= -np.inf < nu[i] <= 0.0
         nu[i] = 0.0
-        satisfied &= -np.inf < dot(A[i], x) - b[i] <= 0.0
     if satisfied:
         status[0] = CONVERGED
         return
-    if not normalise(A, b, cap, rows, right, caps, norms):
+    if not normalise(A, b, cap, rows, columns, right, caps, norms):
         return
     for i in range(M):
         state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
@@ -265,7 +323,7 @@ def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, line
             status[0] = INFEASIBLE
             return
     status[0] = maximise(
-        y, lower, upper, rows, right, caps, equalities, nu, state, x,
+        y, lower, upper, rows, columns, right, caps, equalities, nu, state, x,
         lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
     )  # fmt: skip
     for i in range(M):
@@ -280,32 +338,27 @@ def box_rows(y, lower, upper, A, b, cap, equalities, rows, factor, vectors, line
             if nu[i] == cap[i] and i >= equalities:
                 right[i] = 1e300  # given up: it must not bind now
         status[0] = maximise(
-            target, lower, upper, rows, right, caps, equalities, price, state, x,
+            target, lower, upper, rows, columns, right, caps, equalities, price, state, x,
             lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, x_norm,
         )  # fmt: skip
 
 
 @guvectorize(
     [
-        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64[::1], float64[::1], "
-        "float64[::1], float64[::1], int64[::1]"
+        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64[::1], float64[:,::1], "
+        "float64[:,::1], float64[::1], float64[::1], int64[::1]"
     ],
-    "(n),(n),(),(m,n),(m),(m),(w)->(n),(m),()",
+    "(n),(n),(),(m,n),(m),(m),(w,n),(t,m)->(n),(m),()",
 )
-def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
-    """K = {‖x − center‖ ≤ radius}; ``work`` from `workspace`.
+def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``wide`` and ``tall`` from `scratch`.
 
     With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
     without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
     each set of active rows, so that interpolation in s² inside a bracket ends after a few steps.
     """
     M, n = A.shape
-    rows = work[: M * n].reshape(M, n)
-    at = M * n
-    factor = work[at : at + M * M].reshape(M, M)
-    at += M * M
-    vectors = work[at : at + 7 * M].reshape(7, M)
-    lines = work[at + 7 * M : at + 7 * M + 3 * n].reshape(3, n)
+    rows, lines, factor, columns, vectors = lay_out(wide, tall)
     target, lower, upper = np.empty(n), np.full(n, -np.inf), np.full(n, np.inf)
     right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
     room = np.empty(M)
@@ -314,7 +367,8 @@ def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
     for j in range(n):
         z_norm += (y[j] - center[j]) ** 2
     z_norm = np.sqrt(z_norm)
-    if not z_norm < np.inf or not normalise(A, b, cap, rows, right, caps, norms):
+    turn(A, columns)
+    if not z_norm < np.inf or not normalise(A, b, cap, rows, columns, right, caps, norms):
         return
     largest = 0.0
     for i in range(M):
@@ -342,7 +396,7 @@ def ball_rows(y, center, radius, A, b, cap, work, x, nu, status):
             elif nu[i] > room[i]:
                 nu[i], state[i] = room[i], FULL
         status[0] = maximise(
-            target, lower, upper, rows, right, room, 0, nu, state, x,
+            target, lower, upper, rows, columns, right, room, 0, nu, state, x,
             lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, s * z_norm,
         )  # fmt: skip
         if status[0] != CONVERGED:
