@@ -78,7 +78,7 @@ def root(y, lower, upper, a, b, cap, tol, h, slope):
                 return (cap if hi == cap and cap < np.inf else nu), h
             nu = start  # h is flat up to here
         # (the floor keeps a division by 0 from raising a flag even if the compiler computes it in vain)
-        trial = nu + h / max(slope, 1e-300) if slope > 0.0 else lo
+        trial = nu + h / max(slope, 1e-150) if slope > 0.0 else lo
         if trial >= hi and not cap_seen and cap < np.inf:
             cap_seen = True
             nu = cap

@@ -93,6 +93,8 @@ def normalise(A, b, cap, rows, columns, right, caps, norms):
         norms[i] = np.sqrt(norms[i])
         usable &= norms[i] < np.inf and b[i] > -np.inf
         right[i] = 1.0 / max(norms[i], 1e-300) if norms[i] > 0.0 else 0.0
+    if not usable:
+        return False
     for j in range(n):
         for i in range(M):
             columns[j, i] *= right[i]
@@ -103,7 +105,7 @@ def normalise(A, b, cap, rows, columns, right, caps, norms):
         bound, most = b[i] if b[i] < np.inf else 0.0, cap[i] if cap[i] < np.inf else 0.0
         right[i] = bound * right[i] if norms[i] > 0.0 and b[i] < np.inf else 1e300
         caps[i] = most * norms[i] if norms[i] > 0.0 and cap[i] < np.inf else cap[i]
-    return usable
+    return True
 
 
 @njit
@@ -245,9 +247,9 @@ def maximise(
                 room = np.inf
                 if d[p] < 0.0:
                     signed = True
-                    room = nu[i] / max(-d[p], 1e-300)
+                    room = nu[i] / max(-d[p], 1e-150)
                 elif d[p] > 0.0 and caps[i] < np.inf:
-                    room = (caps[i] - nu[i]) / max(d[p], 1e-300)
+                    room = (caps[i] - nu[i]) / max(d[p], 1e-150)
                 if room < ceiling:
                     ceiling, blocking = room, p
         if not (rd > 0.0 and rd < np.inf):
@@ -270,10 +272,12 @@ def maximise(
         if ceiling > 0.0 and rd > tol:
             alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
         for p in range(k):
-            nu[int(order[p])] += alpha * d[p]
+            i = int(order[p])
+            price += abs(nu[i] + alpha * d[p]) - abs(nu[i])
+            nu[i] += alpha * d[p]
         for j in range(n):
             z[j] -= alpha * a[j]
-        moves, price = moves + 1, price + alpha * length
+        moves += 1
         if alpha == ceiling:
             i = int(order[blocking])
             nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
