@@ -5,7 +5,8 @@
 The dimension is small and T large, so a step should cost one pass over the rounds and a small program. That is Newton's
 method: a quadratic model of the sum is minimised over a few of the constraints; those that the minimiser violates are
 added, until there are none. Quadratic losses are summed up once; the kinks of norms and hinges are rounded off, first
-more, then less.
+more, then less. The optimum often lies in a few of these kinks: once they are near, steps are tried that round nothing
+off and have the norms of those kinks in the model as they are, by second-order cones, whose duals are the subgradients.
 
 Nothing depends on the rounding, nor on a solver's word: a value is accepted only with a lower bound of the optimum. For
 multipliers λ ≥ 0 of rows A x ≤ b that hold on S_T, and any affine h ≤ Σ f_t with slope G, all z in S_T have
@@ -16,16 +17,17 @@ multipliers λ ≥ 0 of rows A x ≤ b that hold on S_T, and any affine h ≤ Σ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cocopt._arrays import Array, _describe
 from cocopt._terms import finite
-from cocopt.cones import Cones
+from cocopt.cones import Cones, stack
 from cocopt.constraints import Affine, Constraint, Function, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
+from cocopt.geometry.polish import polish
 from cocopt.geometry.project import project
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import Distance, Hinge, LeastSquares, Linear, Logistic, Loss, Norm, Quadratic
@@ -35,9 +37,11 @@ from cocopt.solvers import clarabel, daqp
 
 __all__ = ["Hindsight", "best_fixed"]
 
-_GAP = 1e-7  # of the value: what the lower bound may miss; ten times as much where linearisations are needed,
-_PATIENCE = 30, 100  # or after 30 steps; a hundred times as much where they are needed and 100 steps did not do
+_GAP, _PATIENCE = 1e-7, 30  # of the value: what the lower bound may miss; ten times as much after so many steps
+_FLOOR = 1e-3  # of a typical loss of one round: takes the place of a value below it
+_NEAR, _KINKS = 30.0, 10  # kinks are near within so many times the rounding; at most so many rows of them per dimension
 _STEPS, _CUTS, _CUTS_AT_ONCE = 200, 500, 50  # at most: steps, programs in one step, and with one proximal term
+_SHARP = 8  # steps without rounding, from each point of the others
 _EMPTY = 1e-9  # rows that can be satisfied when moved by this, in units of K, do not prove S_T empty
 _MISSED = 1e-8  # a violation of curved constraints, in units of their size, beyond which S_T may be empty
 _HELD = 20_000  # rounds of one trial that are kept in memory; the data of longer runs are drawn anew for every pass
@@ -49,8 +53,9 @@ class Hindsight(NamedTuple):
     Attributes
     ----------
     value : ndarray (B, C)
-        min over S_T of Σ f_t, NaN where S_T is empty. It is proven to be above the optimum by at most 1e-6 of it, or
-        of a typical loss of one round if that is more; 1e-5 if black boxes leave no better.
+        min over S_T of Σ f_t, NaN where S_T is empty. It is proven to be above the optimum by at most 1e-6 of it
+        (1e-7 unless that takes many steps), rounding of the sums apart; or by 1e-9 of a round's loss if that is more,
+        for the optimum may be 0: of the mean up to the least checkpoint, at the point of K nearest to 0.
     feasible : ndarray (B, C) of bool
         Whether S_T has a point.
     point : ndarray (B, C, n)
@@ -109,6 +114,9 @@ class _Rounds:
             T -= total
 
 
+_Kinks: TypeAlias = tuple[tuple[Array, Array], ...]
+
+
 class _Sum(NamedTuple):
     """Σ f_t at a point, with what a step needs."""
 
@@ -117,6 +125,7 @@ class _Sum(NamedTuple):
     rounded: float  # the sum with kinks rounded off, whose derivatives follow
     gradient: Array
     hessian: Array
+    kinks: _Kinks = ()  # (H, y) of norms ‖Hx − y‖ that only `value` has in it
 
     def plus(self, other: _Sum) -> _Sum:
         """The sum of both."""
@@ -126,32 +135,44 @@ class _Sum(NamedTuple):
             self.rounded + other.rounded,
             self.gradient + other.gradient,
             self.hessian + other.hessian,
+            self.kinks + other.kinks,
         )
 
 
 class _Objective:
-    """Σ_{t≤T} f_t: quadratic losses are summed up, others visited at each call, black boxes kept apart."""
+    """Σ_{t≤T} f_t: quadratic losses are summed up, others visited at each call, black boxes kept apart.
 
-    def __init__(self, rounds: _Rounds, T: int, dim: int) -> None:
-        self.rounds, self.T, self.dim = rounds, T, dim
+    The quadratic ones are expanded about a point near the minimiser, where their terms do not cancel.
+    """
+
+    def __init__(self, rounds: _Rounds, T: int, centre: Array) -> None:
+        self.rounds, self.T, self.centre = rounds, T, centre
+        dim = self.dim = centre.size
         self.P, self.q, self.r = np.zeros((dim, dim)), np.zeros(dim), 0.0
         self.kinds: set[type[Loss]] = set()
         for _, count, loss in self._losses():
             self.kinds.add(type(loss))
             if type(loss) in _QUADRATIC:
-                P, q, r = _quadratic(loss, count, dim)
+                P, q, r = _quadratic(loss, count, centre)
                 self.P, self.q, self.r = self.P + P, self.q + q, self.r + r
         self.black_boxes = not self.kinds <= {*_QUADRATIC, *_CURVED}
 
-    def __call__(self, x: Array, rounding: float) -> _Sum:
-        Px = self.P @ x
-        value = float(0.5 * x @ Px + self.q @ x + self.r)
-        total = _Sum(value, value, value, Px + self.q, self.P)
+    def __call__(self, x: Array, rounding: float, near: tuple[Array, float] | None = None) -> _Sum:
+        """The sum at x, whose kinks are rounded off; those within a distance of a point may be kept apart instead."""
+        d = x - self.centre
+        Pd = self.P @ d
+        value = float(0.5 * d @ Pd + self.q @ d + self.r)
+        total = _Sum(value, value, value, Pd + self.q, self.P)
         if not self.kinds.isdisjoint(_CURVED):
             for _, count, loss in self._losses():
                 if type(loss) in _CURVED:
-                    total = total.plus(_CURVED[type(loss)](loss, count, x, rounding))
+                    total = total.plus(_CURVED[type(loss)](loss, count, x, rounding, near))
         return total
+
+    def noise(self, x: Array, gradient: Array) -> float:
+        """What rounding may do to the gradient at x."""
+        steepness = np.linalg.norm(self.P) * np.linalg.norm(x - self.centre) + np.linalg.norm(self.q)
+        return float(1e-14 * (np.linalg.norm(gradient) + steepness))
 
     def black(self, x: Array) -> tuple[float, Array]:
         """The sum of the black boxes, and a subgradient."""
@@ -209,6 +230,7 @@ class _Search:
     def __init__(self, K: ConvexSet, rounds: _Rounds) -> None:
         self.K, self.rounds = K, rounds
         self.x, self.typical = K._project(np.zeros(K.dim)), 0.0
+        self.tolerance = 0.0  # how far the black boxes may be above their linearisations
         poly = K.polyhedral()
         self.curved = poly is None
         if poly is None:
@@ -223,37 +245,51 @@ class _Search:
 
     def minimise(self, T: int) -> tuple[float, Array] | None:
         """The least value over S_T and where it is taken; None if S_T is empty."""
-        objective = _Objective(self.rounds, T, self.K.dim)
         D, x, inside = self.K.diameter, self.x, False
+        objective = _Objective(self.rounds, T, x)
         here = objective(x, 0.0)
         if not finite(here.gradient):
             objective.blame(x)
         black, slope = objective.black(x)
         unit = (float(np.linalg.norm(slope)) * D or 1.0) if objective.black_boxes else 0.0
-        self.typical = max(self.typical, abs(here.value + black) / T)
-        typical = self.typical or 1e-3 * float(np.linalg.norm(here.gradient + slope)) * D / T
-        rounding = 1e-3 * typical
+        value, change = here.value + black, D * float(np.linalg.norm(here.gradient + slope))
+        if not self.typical:  # at least the change within 1e-6 of the diameter
+            self.typical = max(abs(value), 1e-6 * change, 1e-12 * D**2 * float(np.linalg.norm(objective.P))) / T
+        floor, size = _FLOOR * self.typical, max(self.typical, abs(value) / T, 1e-3 * change / T)
+        rounding, coarse = 1e-3 * size, 0.1 * size
         here = objective(x, rounding)
-        best, lower = (np.inf, x), -np.inf
+        nothing = 0.0 if objective.kinds <= _NONNEGATIVE else -np.inf
+        best, lower = (np.inf, x), nothing
         # a proximal term, for flat directions; strong where linearisations must approach something curved
         linearises = bool(unit) or self._linearises(T)
         proximity = 1.0 if linearises else 1e-4
         for step in range(_STEPS):
+            self.tolerance = 0.3 * _GAP * max(abs(value), floor)
             found = self._step(objective, x, black, here, unit, proximity)
             if found is None:
                 return None
             y = found.x
-            there, (black, _) = objective(y, rounding), objective.black(y)
-            residual = there.gradient + found.prices @ self.rows.A + found.pull
-            slack = float(found.prices @ (self.rows.b - self.rows.A @ y)) + found.slack
-            lower = max(lower, there.below - slack - float(np.linalg.norm(residual)) * D)
+            there, (black, slope) = objective(y, rounding), objective.black(y)
+            lower = max(lower, self._below(found, there))
             best = min(best, (there.value + black, y), key=lambda pair: pair[0])
-            noise = 1e-14 * D * (float(np.linalg.norm(there.gradient)) + D * float(np.trace(objective.P)))
-            gap, scale = best[0] - lower, max(abs(best[0]), typical)
-            allowed = _GAP if step < _PATIENCE[0] and not linearises else 10 * _GAP
-            if linearises and step >= _PATIENCE[1]:
-                allowed = 100 * _GAP
+            noise = D * objective.noise(y, there.gradient)
+            allowed = _GAP if step < _PATIENCE else 10 * _GAP
+            gap, scale = best[0] - lower, max(abs(best[0]), floor)
+            blunt = there.value - there.below > 0.1 * gap
+            if blunt and step > 1:
+                before, sharp = best[0], self._sharp(objective, y, black, rounding, unit, proximity)
+                while gap > allowed * scale + noise and (tried := next(sharp, None)) is not None:
+                    value, bound, found = tried
+                    lower, best = max(lower, bound), min(best, (value, found.x), key=lambda pair: pair[0])
+                    gap, scale = best[0] - lower, max(abs(best[0]), floor)
+                if best[0] < before:
+                    y, there, (black, slope) = best[1], objective(best[1], rounding), objective.black(best[1])
+            value = best[0]
             if gap <= allowed * scale + noise:
+                if noise > 0.1 * allowed * scale and objective.P.any() and objective.centre is self.x:
+                    objective = _Objective(self.rounds, T, y)  # again, with less noise
+                    x, here, best, lower = y, objective(y, rounding), (np.inf, y), nothing
+                    continue
                 if self._missed(best[1]) > _MISSED:
                     if self._empty():
                         return None
@@ -268,11 +304,39 @@ class _Search:
                     share *= 0.5
                     there = objective(x + share * (y - x), rounding)
             x, inside = x + share * (y - x) if share < 1.0 else y, True
-            if there.value - there.below > 0.1 * gap:
-                rounding *= 0.1
+            if blunt or (share < 0.5 and coarse > 0):  # a model that is good for short ways only is rounded more, once
+                rounding, coarse = 0.1 * rounding if blunt else max(rounding, coarse), 0.0
                 there = objective(x, rounding)
+            if unit:  # the flatter, the finer
+                unit = float(np.linalg.norm(slope)) * D or unit
+                self.rows = self.rows._replace(tau=np.where(self.rows.tau < 0, -unit, 0.0))
             here, proximity = there, found.proximity if linearises else proximity
         raise SolverFailure(f"the best fixed action of {T} rounds was found only to {gap / scale:.2g} of its value")
+
+    def _sharp(
+        self, objective: _Objective, x: Array, black: float, rounding: float, unit: float, proximity: float
+    ) -> Iterator[tuple[float, float, _Step]]:
+        """(value, lower bound, step) of a few steps from x that round nothing off: kinks near x are cones instead."""
+        near = x, _NEAR * rounding
+        for _ in range(_SHARP):
+            here = objective(x, 0.0, near)
+            if sum(len(y) for _, y in here.kinks) > _KINKS * self.K.dim:
+                return
+            try:
+                found = self._step(objective, x, black, here, unit, proximity)
+            except SolverFailure:  # nothing is lost: these steps are extra
+                return
+            if found is None:
+                return
+            x = found.x
+            there, (black, _) = objective(x, 0.0, near), objective.black(x)
+            yield there.value + black, self._below(found, there), found
+
+    def _below(self, found: _Step, there: _Sum) -> float:
+        """The lower bound of the module's head, at the minimiser of a model."""
+        residual = there.gradient + found.prices @ self.rows.A + found.pull
+        slack = float(found.prices @ (self.rows.b - self.rows.A @ found.x)) + found.slack
+        return there.below - slack - float(np.linalg.norm(residual)) * self.K.diameter
 
     def _step(
         self, objective: _Objective, x: Array, black: float, here: _Sum, unit: float, proximity: float
@@ -280,38 +344,41 @@ class _Search:
         """The minimiser over S_T of the quadratic model at x; None if S_T is empty."""
         n = x.size
         size = n + (unit > 0)
+        kinks = [_epigraph(H, y) for H, y in here.kinks]
         gradient, hessian, centre = np.full(size, unit), np.zeros((size, size)), np.full(size, black / (unit or 1.0))
         gradient[:n], hessian[:n, :n], centre[:n] = here.gradient, here.hessian, x
+        slope = float(np.linalg.norm(gradient)) + max((float(np.linalg.norm(H)) for H, _ in here.kinks), default=0.0)
         for programs in range(_CUTS):
             if programs % _CUTS_AT_ONCE == 0:
                 proximity *= 1.0 if programs == 0 else 4.0  # nearer to x fewer cuts are needed
-                weight = 1e-7 * np.trace(hessian) / n + proximity * np.linalg.norm(gradient) / self.K.diameter
+                weight = 1e-7 * np.trace(hessian) / n + proximity * slope / self.K.diameter
                 model = hessian + (weight or 1.0) * np.eye(size)
                 scale = float(np.trace(model))  # the solvers see a curvature of about 1
                 L = np.asarray(np.linalg.cholesky(model / scale), dtype=np.float64)
                 target = L.T @ centre - _solve(L, gradient / scale)
-            solved = self._nearest(L, target)
+            solved = self._nearest(L, target, kinks, 1.0 / scale)
             if solved is None:
                 return None
-            z, prices, duals = solved
+            z, prices, pull, slack = solved
             if self._cut(objective, z, unit):
                 continue
-            prices = scale * prices
+            prices, pull, slack = scale * prices, scale * pull, scale * slack
             if unit:  # there is no bound on τ: the slope in its direction must vanish
                 prices = np.where(self.rows.tau < 0, prices / -(prices @ self.rows.tau / unit or -1.0), prices)
-            pull, slack = np.zeros(n), 0.0
-            for (cones, _), dual in zip(self.cones.values(), duals, strict=True):
-                pull += scale * dual @ cones.A
-                slack += scale * float(dual @ (cones.b - cones.A @ z[:n]))
             tight = programs < 2  # the cuts are good where they are needed
             return _Step(z[:n], prices, pull, slack, 0.5 * proximity if proximity > 0.1 or tight else proximity)
         raise SolverFailure(f"the best fixed action of {objective.T} rounds needs more than {_CUTS} cuts in a step")
 
-    def _nearest(self, L: Array, target: Array) -> tuple[Array, Array, list[Array]] | None:
-        """argmin of ‖Lᵀz − target‖ over rows and cones, and their multipliers; None if no point satisfies them."""
-        size, n, equal = len(target), self.K.dim, self.equalities
+    def _nearest(
+        self, L: Array, target: Array, norms: list[Cones], weight: float
+    ) -> tuple[Array, Array, Array, float] | None:
+        """argmin of ½‖Lᵀz − target‖² + weight · Σ norms over rows and cones; None if no point satisfies them.
+
+        With it come the prices of the rows, and of cones and norms Aᵀλ and λᵀ(b − A z).
+        """
+        size, n, equal, m = len(target), self.K.dim, self.equalities, len(self.rows.b)
         rows = self.rows.A if size == n else np.column_stack([self.rows.A, self.rows.tau])
-        if not self.cones:
+        if not self.cones and not norms:
             A = _solve(L, rows.T).T
             free = np.full(size, np.inf)
             (u,), (prices,), (status,) = daqp.project(-free, free, A[None], self.rows.b[None], equal, target[None])
@@ -319,26 +386,32 @@ class _Search:
                 if equal:  # the sign of these multipliers is free
                     rest = target - u - prices[equal:] @ A[equal:]
                     prices[:equal] = np.linalg.lstsq(A[:equal].T, rest, rcond=None)[0]
-                return _solve(L.T, u), prices, []
-        pieces = [cones for cones, _ in self.cones.values()]
-        wide = [np.column_stack([p.A, np.zeros((len(p.b), size - n))]) for p in pieces]
-        A = np.concatenate([rows, *wide])
-        kinds = [("zero", equal), ("nonneg", len(rows) - equal), *(cone for p in pieces for cone in p.cones)]
+                return _solve(L.T, u), prices, np.zeros(n), 0.0
+        signs: tuple[tuple[str, int], ...] = (("zero", equal), ("nonneg", m - equal))
+        of_rows = Cones(self.rows.A, self.rows.b, np.zeros((m, 0)), tuple(cone for cone in signs if cone[1]))
+        whole = stack([of_rows, *(cones for cones, _ in self.cones.values()), *norms], n)
+        A, heights, own = whole.A[:, :n], whole.A[:, n:], slice(0, len(whole.b) - sum(len(p.b) for p in norms))
         relaxation = np.zeros(len(A))
         limits = [i for i, key in enumerate(self.rows.keys) if key not in (_OF_K, _EPIGRAPH)]
         relaxation[limits] = _EMPTY * self.K.scale * np.linalg.norm(self.rows.A[limits], axis=1)
-        right = np.concatenate([self.rows.b, *(p.b for p in pieces)])
-        for b in (right, right + relaxation):  # the latter if S_T is within rounding of being empty
-            cones = Cones(_solve(L, A.T).T, b, np.zeros((len(A), 0)), tuple(c for c in kinds if c[1]))
-            found = clarabel.minimise(np.ones(size), -target, cones)
-            prices, *duals = np.split(found.z, np.cumsum([len(rows), *(len(p.b) for p in pieces)])[:-1])
-            prices[equal:] = np.maximum(prices[equal:], 0.0)  # other errors will show in the lower bound
+        tau = np.append(self.rows.tau, np.zeros(len(A) - m))[:, None][:, : size - n]
+        P, q = np.append(np.ones(size), np.zeros(len(norms))), np.append(-target, np.full(len(norms), weight))
+        for b in (whole.b, whole.b + relaxation):  # the latter if S_T is within rounding of being empty
+            cones = Cones(np.hstack([_solve(L, np.hstack([A, tau]).T).T, heights]), b, whole.E, whole.cones)
+            found = clarabel.minimise(P, q, cones)
             if not found.infeasible:
-                return _solve(L.T, found.x), prices, duals
+                pairs = [polish(P, q, cones, found.x, found.z), (found.x, found.z)]
+                points = [_solve(L.T, v[:size]) for v, _ in pairs]
+                missed = [max(self._missed(z[:n]), float(np.max(rows @ z - b[:m]))) for z in points]
+                pick = 0 if missed[0] <= max(missed[1], 1e-12) else 1
+                z, dual = points[pick], pairs[pick][1]
+                dual = _in_dual_cones(whole.cones, np.where(heights.any(axis=1), weight, dual))
+                pull = dual[m:] @ A[m:]
+                return z, dual[:m], pull, float(dual[m:] @ whole.b[m:] - pull @ z[:n])
             # Farkas: multipliers with ⟨λ, b − A z⟩ < 0 for all z in K prove that there is no point
-            dual = np.concatenate([np.where(self.rows.tau < 0, 0.0, prices), *duals])
-            pull = dual @ A[:, :n]
-            if dual @ (right + relaxation) - pull @ self.x + np.linalg.norm(pull) * self.K.diameter < 0:
+            dual = np.append(np.where(self.rows.tau < 0, 0.0, found.z[:m]), found.z[m:])[own]
+            pull = dual @ A[own]
+            if dual @ (whole.b + relaxation)[own] - pull @ self.x + np.linalg.norm(pull) * self.K.diameter < 0:
                 return None
         raise SolverFailure("the best fixed action was not found, nor a proof that there is none")
 
@@ -379,7 +452,7 @@ class _Search:
                 self.cones[_OF_K] = cones, None
         if unit:
             value, slope = objective.black(x)
-            if value - unit * z[-1] > 3 * _GAP * max(abs(value), self.typical):
+            if value - unit * z[-1] > self.tolerance:
                 rows.append((_EPIGRAPH, slope, float(slope @ x) - value, -unit))
         for _, key, slope, right, constraint in self._violated(objective.T, x)[: 2 * self.K.dim]:
             added = True
@@ -465,61 +538,110 @@ def _part(loss: Loss, count: int, array: Array, inner: int) -> tuple[float, Arra
     return 1.0, array[:count]
 
 
-def _quadratic(loss: Loss, count: int, dim: int) -> tuple[Array, Array, float]:
-    """(P, q, r) with Σ f_t = ½xᵀPx + qᵀx + r over the first rounds."""
+def _quadratic(loss: Loss, count: int, centre: Array) -> tuple[Array, Array, float]:
+    """(P, q, r) with Σ f_t = ½dᵀPd + qᵀd + r over the first rounds, d = x − centre."""
+    dim = centre.size
     if isinstance(loss, LeastSquares):
         weight, H = _part(loss, count, loss.H, 2)
-        flat, y = H.reshape(-1, dim), _part(loss, count, loss.y, 1)[1].ravel()
-        return weight * flat.T @ flat, -weight * y @ flat, 0.5 * weight * float(y @ y)
+        flat, residual = H.reshape(-1, dim), (np.matvec(H, centre) - _part(loss, count, loss.y, 1)[1]).ravel()
+        return weight * flat.T @ flat, weight * residual @ flat, 0.5 * weight * float(residual @ residual)
     if isinstance(loss, Distance):
         weight, c = _part(loss, count, loss.center, 1)
-        return count * np.eye(dim), -weight * c.sum(axis=0), 0.5 * weight * float(np.vecdot(c, c).sum())
+        offset = centre - c
+        return count * np.eye(dim), weight * offset.sum(axis=0), 0.5 * weight * float(np.vecdot(offset, offset).sum())
     if isinstance(loss, Linear):
         weight, c = _part(loss, count, loss.c, 1)
-        return np.zeros((dim, dim)), weight * c.sum(axis=0), 0.0
+        slope = weight * c.sum(axis=0)
+        return np.zeros((dim, dim)), slope, float(slope @ centre)
     assert isinstance(loss, Quadratic)
     weight, P = _part(loss, count, loss.P, 2)
-    q, r = _part(loss, count, loss.q, 1)[1], _part(loss, count, loss.r, 0)[1]
-    return weight * P.sum(axis=0), weight * q.sum(axis=0), weight * float(r.sum())
+    q, r = weight * _part(loss, count, loss.q, 1)[1].sum(axis=0), weight * float(_part(loss, count, loss.r, 0)[1].sum())
+    P = weight * P.sum(axis=0)
+    return P, P @ centre + q, float(0.5 * centre @ P @ centre + q @ centre) + r
 
 
-def _norm(loss: Any, count: int, x: Array, rounding: float) -> _Sum:
+def _norm(loss: Any, count: int, x: Array, rounding: float, near: tuple[Array, float] | None) -> _Sum:
     """‖r‖ ≥ ⟨u, r⟩ if ‖u‖ ≤ 1; rounded off: √(‖r‖² + μ²), whose gradient has u = r/√(‖r‖² + μ²)."""
     weight, H = _part(loss, count, loss.H, 2)
-    residual = np.matvec(H, x) - _part(loss, count, loss.y, 1)[1]
+    y = _part(loss, count, loss.y, 1)[1]
+    kinks: _Kinks = ()
+    residual = np.matvec(H, x) - y
     square = np.vecdot(residual, residual)
+    value = weight * float(np.sqrt(square).sum())
+    if near is not None:
+        close = np.linalg.norm(np.matvec(H, near[0]) - y, axis=-1) <= near[1]
+        kinks = _distinct(weight * H[close], weight * y[close])
+        H, residual, square = H[~close], residual[~close], square[~close]
     root = np.sqrt(square + rounding**2) + _TINY
     u = residual / root[:, None]
     pull = np.vecmat(u, H)
     flat = (H / np.sqrt(root)[:, None, None]).reshape(-1, x.size)
     across = pull / np.sqrt(root)[:, None]
     return _Sum(
-        weight * float(np.sqrt(square).sum()),
+        value,
         weight * float((square / root).sum()),
         weight * float(root.sum()),
         weight * pull.sum(axis=0),
         weight * (flat.T @ flat - across.T @ across),
+        kinks,
     )
 
 
-def _hinge(loss: Any, count: int, x: Array, rounding: float) -> _Sum:
-    """max(0, s) ≥ p s if 0 ≤ p ≤ 1; rounded off: (s + √(s² + μ²))/2."""
+def _hinge(loss: Any, count: int, x: Array, rounding: float, near: tuple[Array, float] | None) -> _Sum:
+    """max(0, s) ≥ p s if 0 ≤ p ≤ 1; rounded off: (s + √(s² + μ²))/2; with the kink kept apart: s/2 + |s|/2."""
     weight, u = _part(loss, count, loss.u, 1)
     v = _part(loss, count, loss.v, 0)[1]
     s = 1.0 - v * np.vecdot(u, x)
     root = np.sqrt(s**2 + rounding**2) + _TINY
     p = 0.5 * (1.0 + s / root)
-    bend = v**2 * 0.5 * rounding**2 / root**3
+    bend = 0.5 * (v * rounding / root) ** 2 / root
+    kinks: _Kinks = ()
+    if near is not None:
+        slope = np.broadcast_to(v[:, None] * u, (len(s), x.size))
+        close = np.abs(1.0 - slope @ near[0]) <= near[1]
+        kinks = _distinct(0.5 * weight * slope[close][:, None, :], np.full((close.sum(), 1), 0.5 * weight))
+        p, bend = np.where(close, 0.5, p), np.where(close, 0.0, bend)
     return _Sum(
         weight * float(np.maximum(s, 0.0).sum()),
         weight * float((p * s).sum()),
         weight * float(0.5 * (s + root).sum()),
         -weight * (p * v) @ u,
         weight * (u.T * bend) @ u,
+        kinks,
     )
 
 
-def _logistic(loss: Any, count: int, x: Array, rounding: float) -> _Sum:
+def _distinct(H: Array, y: Array) -> _Kinks:
+    """Norms whose sum is Σ ‖H_k x − y_k‖, equal ones being drawn together."""
+    if not len(H):
+        return ()
+    each, times = np.unique(np.concatenate([H, y[..., None]], axis=-1), axis=0, return_counts=True)
+    return tuple((k * one[:, :-1], k * one[:, -1]) for one, k in zip(each, times, strict=True))
+
+
+def _epigraph(H: Array, y: Array) -> Cones:
+    """‖Hx − y‖ ≤ t with one auxiliary variable t."""
+    p, n = H.shape
+    A = np.zeros((p + 1, n + 1))
+    A[0, n], A[1:, :n] = -1.0, -H
+    return Cones(A, np.append(0.0, -y), np.zeros((p + 1, 0)), (("soc", p + 1),), 1)
+
+
+def _in_dual_cones(cones: tuple[tuple[Any, int], ...], dual: Array) -> Array:
+    """Multipliers beyond their cones by rounding are moved there; this, as other errors, will show in the bound."""
+    dual, at = dual.copy(), 0
+    for kind, size in cones:
+        block = dual[at : at + size]
+        if kind == "nonneg":
+            block[:] = np.maximum(block, 0.0)
+        elif kind == "soc":
+            block[0] = max(block[0], 0.0)
+            block[1:] *= min(1.0, block[0] / (float(np.linalg.norm(block[1:])) + _TINY))
+        at += size * (size + 1) // 2 if kind == "psd" else size
+    return dual
+
+
+def _logistic(loss: Any, count: int, x: Array, rounding: float, near: tuple[Array, float] | None) -> _Sum:
     """log(1 + exp(−s)), smooth as it is."""
     weight, u = _part(loss, count, loss.u, 1)
     v = _part(loss, count, loss.v, 0)[1]
@@ -531,4 +653,5 @@ def _logistic(loss: Any, count: int, x: Array, rounding: float) -> _Sum:
 
 _TINY = 1e-150
 _QUADRATIC = (LeastSquares, Distance, Linear, Quadratic)
+_NONNEGATIVE = {LeastSquares, Distance, Norm, Hinge, Logistic}
 _CURVED = {Norm: _norm, Hinge: _hinge, Logistic: _logistic}
