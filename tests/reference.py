@@ -413,6 +413,15 @@ def least_distance(A: Array, b: Array, y: Array) -> Array:
     return y - unit * residual[:-1] / residual[-1]
 
 
+def kelley(K: Description, value: Callable[[Array], float], gradient: Callable[[Array], Array], y: Array) -> int:
+    """How many cuts Kelley's method (1960) takes to a violation of 1e-7, for the projection of y onto a polyhedron."""
+    A, b = inequalities(K)
+    own = len(b)
+    while value(x := least_distance(A, b, y)) > 1e-7:
+        A, b = np.vstack([A, gradient(x)]), np.append(b, gradient(x) @ x - value(x))
+    return len(b) - own
+
+
 def least_violation_lp(K: Description, A: Array, b: Array) -> float:
     """min over a polyhedral K of max_i ⟨a_i, x⟩ − b_i, as a linear program."""
     C, d = inequalities(K)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -135,8 +135,8 @@ def run(
     rule: Description,
     mode: str,
     window: int | None,
-) -> Generator[Seen, Array | None, None]:
-    """CLASP's rounds; the caller may `send` another x_{t+1} to go on from."""
+) -> Iterator[Seen]:
+    """CLASP's rounds."""
     x, squares = start, 0.0
     kept: list[tuple[Description, Description]] = []  # each constraint, and what of it is demanded
     for t, (f, g) in enumerate(stream, start=1):
@@ -150,5 +150,5 @@ def run(
         following = project(K, [demanded for _, demanded in kept], target)
         if window is not None:
             kept = kept[1:] if len(kept) == window else kept
-        other = yield Seen(x, value, seen, past, eta, target, following)
-        x = following if other is None else other
+        yield Seen(x, value, seen, past, eta, target, following)
+        x = following

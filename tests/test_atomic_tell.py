@@ -171,7 +171,7 @@ def test_rungs_that_all_fail(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ladder, "solve_conic", lost)
     monkeypatch.setattr(ladder, "solve_dual", lost)
-    monkeypatch.setattr(ladder, "solve_cuts", lambda problem, *_: (lost(problem), 0))
+    monkeypatch.setattr(ladder, "project_cuts", lambda problem, *_: (lost(problem), 0))
     monkeypatch.setattr(ladder, "_least", lambda *_: None)
     g = constraints.NormBall(np.zeros(3), 0.1)
     check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(-np.ones(3)), g, match="no rung")

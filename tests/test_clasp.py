@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-import reference
 import reference_clasp
 from instances import CONSTRAINTS, SETS, build, build_set, random_constraint, random_set, stacked
 from streams import RULES, build_round, build_steps, random_loss, random_stream
@@ -44,17 +43,11 @@ def check_against_reference(kind, constraint, rows, window, rule, seed, n=3, rou
         np.testing.assert_allclose(record.loss, seen.loss, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(record.rows, seen.rows, rtol=1e-5, atol=1e-5)
         np.testing.assert_allclose(record.step, seen.step, rtol=1e-5)
-        x, worst = learner.ask(), max(0.0, seen.rows.max())
-        if constraint == "Function":
-            # Black boxes are promised by violation and distance; the loop then goes on from the learner's point.
-            assert max(reference_clasp.rows(g, x).max(), reference.outside(K, x)) <= 1e-7
-            far, least = np.linalg.norm(x - seen.target), np.linalg.norm(seen.next - seen.target)
-            assert abs(far - least) <= 1e-6
-        else:
-            np.testing.assert_allclose(x, seen.next, rtol=0, atol=1e-6)
+        worst = max(0.0, seen.rows.max())
+        np.testing.assert_allclose(learner.ask(), seen.next, rtol=0, atol=1e-6)
         squares = np.maximum(seen.rows, 0.0) ** 2
         total += [seen.loss, seen.rows.max(), worst, worst**2, squares.sum(), worst**2 + seen.past]
-        seen = loop.send(x if constraint == "Function" else None) if t < rounds else None
+        seen = next(loop) if t < rounds else None
     ledger = learner.ledger
     names = ["loss", "ccv_soft", "ccv1", "ccv2", "ccv2_sum"]
     names += [] if window == 1 else ["ccv2_hist" if window is None else "ccv2_window"]

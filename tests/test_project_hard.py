@@ -527,7 +527,7 @@ def test_the_number_of_cuts_is_reported() -> None:
     assert result.rung == "cuts"
     assert np.all(np.asarray(result.cuts) <= 500)
     assert np.max(result.cuts) >= 2
-    np.testing.assert_allclose(result.point[0], np.array(y[0]) / np.linalg.norm(y[0]), atol=1e-3)
+    np.testing.assert_allclose(result.point[0], np.array(y[0]) / np.linalg.norm(y[0]), atol=1e-7)
     np.testing.assert_array_equal(result.point[1], y[1])
 
 

@@ -34,10 +34,11 @@ def _with_columns(cones: Cones, columns: Array) -> Cones:
     return Cones(A, np.append(cones.b, np.zeros(k)), np.zeros((len(A), 0)), (*cones.cones, ("nonneg", k)), cones.aux)
 
 
-def solve_conic(problem: Problem) -> Solution | None:
+def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | None:
     """The problem by Clarabel; None if K or the constraint has no conic form.
 
-    Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units.
+    Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units. With
+    a ``metric`` S, x = point + unit·S u, and it is ‖u‖ that counts as the distance.
     """
     K, constraint, point, cap, total = problem
     cones = _stacked(K, constraint)
@@ -47,7 +48,9 @@ def solve_conic(problem: Problem) -> Solution | None:
     unit = _distance(problem)
     b = (cones.b - cones.A[:, :n] @ point) / unit
     weights = np.zeros(0)
-    cones = _row_scaled(cones._replace(b=b))
+    A = cones.A if metric is None else np.hstack([cones.A[:, :n] @ metric, cones.A[:, n:]])
+    cones = _row_scaled(cones._replace(A=A, b=b))
+    relaxed = cones.E
     if np.isfinite(total):
         cones, weights = _with_columns(cones, cones.E.sum(axis=1, keepdims=True)), np.array([total / unit])
     elif np.isfinite(cap).any():
@@ -55,7 +58,6 @@ def solve_conic(problem: Problem) -> Solution | None:
         cones, weights = _with_columns(cones, cones.E[:, soft]), cap[soft] / unit
     P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
     q = np.concatenate([np.zeros(n + aux), weights])
-    nothing = np.full(constraint.row_count, np.nan)  # the cones' multipliers are not the rows'
     infeasible = False
     for attempt in range(len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
@@ -64,12 +66,14 @@ def solve_conic(problem: Problem) -> Solution | None:
             size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
             stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
             gap = float((cones.b - cones.A @ v) @ z)
-            x = point + unit * v[:n]
+            x = point + unit * (v[:n] if metric is None else metric @ v[:n])
             # from far away a small share of the distance may be all of the result
             near = unit * max(stationarity, abs(gap)) <= POSITION * max(float(np.abs(x).max()), K.scale)
             optimal = near and stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size
             if optimal and (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
-                return Solution(x, nothing, CONVERGED)
+                # what relaxing a row by t saves
+                return Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED)
+    nothing = np.full(constraint.row_count, np.nan)
     return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
 
 

@@ -19,12 +19,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
-from cocopt._terms import finite
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
 from cocopt.geometry.batch import DENSE, KERNEL_ROWS, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import least_conic, solve_conic
-from cocopt.geometry.cuts import least_cuts, solve_cuts
+from cocopt.geometry.cuts import least_cuts, project_cuts, prox_cuts
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.problem import SATISFIED, Membership, Problem, Relaxed, excess
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
@@ -62,7 +61,9 @@ def project(
 
     Exact means checked: whatever the rung (see `explain`), a point is returned only after its optimality conditions
     were seen to hold. The violation is at most 1e-9 of the size of the terms involved, the position is right to 1e-7
-    of it where the active rows are well conditioned. A target that is feasible already is returned bit for bit.
+    of it where the active rows are well conditioned. A target that is feasible already is returned bit for bit. Of
+    black boxes the violation is at most ``tol``, and cuts go on until they account for the position to about ``tol``
+    of its size, or come no closer.
 
     Parameters
     ----------
@@ -74,7 +75,8 @@ def project(
         What to do if K ∩ {g ≤ 0} is empty, that is if even the least possible violation exceeds 1e-9 of the size of its
         terms: raise `InfeasibleRound`, or return the point of K of least violation nearest to the target.
     cuts, tol : int, float
-        For black boxes: the largest number of cutting planes a trial, and the violation that is accepted.
+        For black boxes: the largest number of cutting planes a trial (if only the position is left to be settled, it
+        ends the search without an error), and the violation that is accepted.
 
     Returns
     -------
@@ -133,10 +135,8 @@ def solve_projection(
     positive_int("cuts", cuts)
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
-    if constraint is None or not finite(points):
-        require_finite("point", points)
     if constraint is None:
-        return Projection(K._project(points), "set", np.True_, np.float64(0.0))
+        return Projection(K._project(require_finite("point", points)), "set", np.True_, np.float64(0.0))
     return descend(K, constraint, points, None, None, infeasible, cuts, tol)
 
 
@@ -235,7 +235,12 @@ def _one(problem: Problem, cuts: int, tol: float) -> Projection:
 def _promised(problem: Problem, x: Array) -> bool:
     """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
     K, constraint = problem.K, problem.constraint
-    return not problem.projects or constraint.cones() is None or K.cones() is None or excess(K, constraint, x) <= EMPTY
+    return not problem.projects or constraint.cones() is None or not _conic(K) or excess(K, constraint, x) <= EMPTY
+
+
+def _conic(K: ConvexSet) -> bool:
+    """Whether K has a conic form (which for a polyhedron goes without saying: its dense cones need not be built)."""
+    return K.polyhedral() is not None or K.cones() is not None
 
 
 def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solution, int]]:
@@ -254,23 +259,32 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
     solution = solve_dual(problem)
     if solution is not None:
         yield "dual", solution, 0
-    if K.cones() is not None:
-        if affine is None:
+    if _conic(K):
+        if affine is None and problem.projects:
             # a structured constraint that the solver could not settle keeps its sharper promise
             structured = constraint.cones() is not None
-            yield "cuts", *solve_cuts(problem, cuts, 0.25 * EMPTY if structured else tol, _inner, structured)
+            yield "cuts", *project_cuts(problem, cuts, 0.25 * EMPTY if structured else tol, _inner, structured)
+        elif affine is None:
+            yield "cuts", *prox_cuts(problem, cuts, tol)
     elif problem.projects:  # K too becomes a black box, in the whole space
         space = Box(-np.inf, np.inf, dim=K.dim)
         both = Stack([constraint, Membership(K)])
-        solution, used = solve_cuts(Problem(space, both, point, np.full(both.row_count, np.inf)), cuts, tol / 4, _inner)
+        whole = Problem(space, both, point, np.full(both.row_count, np.inf))
+        solution, used = project_cuts(whole, cuts, tol / 4, _inner)
         solution = solution._replace(point=K._project(solution.point))
         yield "cuts", solution, used
 
 
-def _inner(K: ConvexSet, constraint: Constraint, point: Array) -> Array | None:
-    """The projection onto K and the cuts; None if they have no common point."""
-    result = descend(K, constraint, point, None, None, "nearest", 1, 1.0)
-    return result.point if result.feasible else None
+def _inner(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[Array, Array] | None:
+    """The projection onto K and the cuts, and the cuts' multipliers; None if they have no common point."""
+    found = solve_batch(K, constraint, point, None)
+    if found is not None and found[2] == CONVERGED:
+        return found[0], found[1]
+    outcome = _one(Problem(K, constraint, point, np.full(constraint.row_count, np.inf)), 1, 1.0)
+    unknown = np.full(constraint.row_count, np.nan)
+    if not outcome.feasible:
+        return None
+    return outcome.point, unknown if outcome.multipliers is None else outcome.multipliers
 
 
 def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projection | None:
