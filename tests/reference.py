@@ -162,11 +162,18 @@ def size(g: Description, length: float) -> float:
 def _solve(objective: cp.Expression, constraints: list[cp.Constraint]) -> float:
     """The least value, by Clarabel asked for more than it can reach: its last iterate is its best."""
     problem = cp.Problem(cp.Minimize(objective), constraints)
-    for tol in (1e-13, 1e-11, 1e-9):
+    for tol, stride in (
+        (1e-13, 0.99),
+        (1e-13, 0.9),
+        (1e-11, 0.99),
+        (1e-11, 0.9),
+        (1e-9, 0.9),
+    ):  # 0.99 may go in circles
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-                problem.solve(solver=cp.CLARABEL, tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol)
+                limits = {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol}
+                problem.solve(solver=cp.CLARABEL, max_step_fraction=stride, **limits)
         except cp.SolverError:  # it got stuck before an iterate that it would call even inaccurate
             continue
         if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from cocopt.errors import InvalidInput
 
 Array: TypeAlias = NDArray[np.float64]
+_FLOAT = np.dtype(np.float64)
 
 __all__ = ["Array", "ArrayLike", "as_floats", "as_points", "frozen", "positive_int", "require_finite", "scalar"]
 
 
 def as_floats(name: str, value: ArrayLike) -> Array:
     """A float64 array of any shape that is not empty; not copied where that can be helped, not searched for NaN."""
-    if type(value) is np.ndarray and value.dtype == np.float64:
+    if type(value) is np.ndarray and (value.dtype is _FLOAT or value.dtype == _FLOAT):
         array: Array = value
     else:
         try:

@@ -30,6 +30,8 @@ class Schedule(ABC):
     modulus: float = 0.0
     #: whether η_t = 0, "no step", is a legal answer
     may_rest: bool = False
+    #: whether `step` looks at the gradients; if not, they are not added up
+    needs_gradients: bool = True
 
     @abstractmethod
     def step(self, t: int, gradients: Step) -> Step:
@@ -71,6 +73,8 @@ class Power(Schedule):
     1.0
     """
 
+    needs_gradients = False
+
     def __init__(self, beta: float = 0.5, scale: float = 1.0) -> None:
         self.beta = scalar("beta", beta)
         if not 0.0 < self.beta < 1.0:
@@ -100,6 +104,8 @@ class StronglyConvex(Schedule):
     0.5
     """
 
+    needs_gradients = False
+
     def __init__(self, m: float) -> None:
         self.m = self.modulus = scalar("m", m, positive=True)
 
@@ -119,6 +125,8 @@ class Constant(Schedule):
     >>> steps.Constant(0.1).step(1000, 0.0)
     0.1
     """
+
+    needs_gradients = False
 
     def __init__(self, c: float) -> None:
         self.c = scalar("c", c, positive=True)

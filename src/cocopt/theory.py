@@ -420,7 +420,7 @@ class Certificate:
                 weak = (0.0 if modulus is None else modulus) < self._modulus * (1.0 - 1e-12)
                 fast = step * (1.0 / last + self._modulus) < 1.0 - 1e-12
                 seen = seen | weak * _WEAK | fast * _FAST
-            else:
+            elif not (type(step) is float and type(last) is float and step <= last):  # the usual case
                 seen = seen | (step > last) * _GREW
             total = total.plus(step * gradient_sq)
             last = (step or last) if isinstance(step, float) else np.where(step > 0.0, step, last)

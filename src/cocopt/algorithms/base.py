@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocopt import state
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, require_finite
-from cocopt._terms import finite, quiet, squared_norm
+from cocopt._terms import finite, new, quiet, squared_norm
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput, StateError
 from cocopt.losses import Loss
@@ -27,6 +27,7 @@ from cocopt.sets.base import ConvexSet
 __all__ = ["Learner", "Revealed", "Round", "Update"]
 
 Arrays = dict[str, NDArray[Any]]
+_ZERO = np.float64(0.0)
 
 
 class Round(NamedTuple):
@@ -59,6 +60,7 @@ class Revealed(NamedTuple):
     gradient_sq: Any  #: ‖∇f_t(x_t)‖²
     constraint: Constraint | None
     rows: Array | None
+    violation: Any  #: max(0, max_i g_{t,i}(x_t))
     moved: Any  #: whether the action played differs from the one asked for; None if it is the same
 
 
@@ -92,6 +94,8 @@ class Learner(ABC):
         if not isinstance(K, ConvexSet):
             raise InvalidInput(f"K: expected a set such as cocopt.Box, got {_describe(K)}")
         self.K = K
+        self._losses: set[type] = set()  # the classes of those that were found to fit
+        self._constraints: set[type] = set()
         if start is None:
             x = K._project(np.zeros(K.dim))
         else:
@@ -146,13 +150,12 @@ class Learner(ABC):
                 seen = self._look(before.x, loss, constraint, played)
                 update = self._next(before.memory, seen)
         x = np.asarray(update.x)
-        x.flags.writeable = False
+        x.setflags(write=False)
         infeasible = None if update.feasible is np.True_ else ~update.feasible
         ledger = before.ledger.after(None if seen.loss is None else seen.value, seen.rows, update.past, infeasible)
         t = before.t + 1
-        violation = np.float64(0.0) if seen.rows is None else _positive_part(seen.rows)
-        self._state = _State(t, x, ledger, update.memory)
-        return Round(t, seen.value, seen.rows, violation, update.step, update.rung, update.feasible)
+        self._state = new(_State, (t, x, ledger, update.memory))
+        return new(Round, (t, seen.value, seen.rows, seen.violation, update.step, update.rung, update.feasible))
 
     def _look(self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None) -> Revealed:
         """The values at the action played, checked."""
@@ -162,26 +165,30 @@ class Learner(ABC):
             if action.shape != x.shape:
                 raise InvalidInput(f"played: expected shape {x.shape} as that of ask(), got {action.shape}")
             moved, x = (action != x).any(axis=-1), action
-        value: Any = np.float64(0.0)
+        value: Any = _ZERO
+        violation: Any = _ZERO
         gradient = gradient_sq = rows = None
         if loss is not None:
-            self._fits("loss", loss, Loss)
+            if not (type(loss) in self._losses and loss.dim == self.K.dim):
+                self._fits("loss", loss, Loss)
             value, gradient = loss._value_and_gradient(x)
             gradient_sq = squared_norm(gradient)
-            if not (_all_finite(value) and (_all_finite(gradient_sq) or finite(gradient))):
+            if not _all_finite(value + gradient_sq) and not (_all_finite(value) and finite(gradient)):
                 loss._blame(x)
             if gradient.shape != x.shape:
                 raise InvalidInput(f"loss: expected leading axes {self.batch} of the trials, got {gradient.shape[:-1]}")
         if constraint is not None:
-            self._fits("constraint", constraint, Constraint)
+            if not (type(constraint) in self._constraints and constraint.dim == self.K.dim):
+                self._fits("constraint", constraint, Constraint)
             rows = constraint._rows(x)
-            if not finite(rows):
+            violation, usual = _judge(rows)
+            if not usual:
                 rows = constraint.rows(x)  # names the culprit, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
                 raise InvalidInput(
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
-        return Revealed(x, loss, value, gradient, gradient_sq, constraint, rows, moved)
+        return new(Revealed, (x, loss, value, gradient, gradient_sq, constraint, rows, violation, moved))
 
     def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):
@@ -189,6 +196,7 @@ class Learner(ABC):
             raise InvalidInput(f"{name}: expected an object such as {example}, got {_describe(revealed)}")
         if revealed.dim is not None and revealed.dim != self.K.dim:
             raise InvalidInput(f"{name}: expected dimension {self.K.dim} as that of K, got {revealed.dim}")
+        (self._losses if kind is Loss else self._constraints).add(type(revealed))
 
     @abstractmethod
     def _begin(self, batch: tuple[int, ...]) -> Any:
@@ -262,11 +270,12 @@ def _all_finite(values: Any) -> bool:
     return math.isfinite(values) if isinstance(values, float) else bool(np.isfinite(values).all())
 
 
-def _positive_part(rows: Array) -> Any:
-    """max(0, max_i g_i), one number or one a trial."""
-    if rows.ndim == 1:  # Python's own max is several times as fast on a few numbers
-        return np.float64(max(0.0, *rows.tolist()))
-    return np.maximum(rows.max(axis=-1), 0.0)
+def _judge(rows: Array) -> tuple[Any, bool]:
+    """max(0, max_i g_i), one number or one a trial; and whether all rows are finite."""
+    if rows.ndim == 1 and rows.size <= 64:  # Python's own functions are several times as fast on a few numbers
+        numbers = rows.tolist()
+        return np.float64(max(0.0, *numbers)), math.isfinite(sum(numbers))
+    return np.maximum(rows.max(axis=-1), 0.0), finite(rows)
 
 
 def _part(arrays: Arrays, name: str) -> Arrays:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cocopt import state
 from cocopt._arrays import Array, ArrayLike, _describe, frozen, positive_int
+from cocopt._terms import new
 from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
 from cocopt.algorithms.persistent import encode_constraint, own_copy, restore_growing, store_growing
 from cocopt.constraints import Constraint, Stack
@@ -61,7 +62,7 @@ class _Everything(NamedTuple):
 class _Memory(NamedTuple):
     taken: int  # gradient steps so far: rounds that revealed a loss
     last: Step  # the last step
-    gradients: CompensatedSum  # Σ ‖∇f_s(x_s)‖²
+    gradients: CompensatedSum  # Σ ‖∇f_s(x_s)‖², if the steps depend on it
     proof: Certificate
     window: tuple[_Kept | None, ...] | _Everything  # the earlier constraints that are still to be met, oldest first
 
@@ -168,7 +169,8 @@ class CLASP(Learner):
         if seen.gradient is not None and seen.loss is not None:
             taken += 1
             gradient_sq = seen.gradient_sq
-            gradients = gradients.plus(gradient_sq)
+            if self.steps.needs_gradients:
+                gradients = gradients.plus(gradient_sq)
             step = checked_step(self.steps, taken, gradients.value, last)
             if isinstance(step, np.ndarray):  # a copy, since a callable may use its array again
                 step = frozen(step)
@@ -202,9 +204,8 @@ class CLASP(Learner):
                 x, rung, feasible = found.point, found.rung, found.feasible
         infeasible = None if feasible is np.True_ else ~feasible
         proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=seen.moved)
-        return Update(
-            x, _Memory(taken, last, gradients, proof, window), 0.0 if step is None else step, rung, feasible, past
-        )
+        memory = new(_Memory, (taken, last, gradients, proof, window))
+        return new(Update, (x, memory, 0.0 if step is None else step, rung, feasible, past))
 
     def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
         arrays: Arrays = {"last": np.asarray(memory.last)}

@@ -34,9 +34,9 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
         return None
     A, b = affine
     M = A.shape[-2]
-    point, A = core(point), core(A)
+    point = core(point)
     if M == 1:
-        row, right = A[..., 0, :], b[..., 0]
+        row, right = core(A)[..., 0, :], b[..., 0]
         single = np.inf if cap is None else cap[..., 0]
         if type(K) is Box:
             x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, row, right, single)
@@ -47,29 +47,26 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
         if type(K) is Simplex:
             x, nu, status = kernels.simplex_halfspace(point, K.total, row, right, single)
             return x, nu[..., None], status, "kernel"
-    if type(K) is Ball:
+    equalities: Any = _NONE
+    own = 0
+    if type(K) is Box:
+        lower, upper = K.lower, K.upper
+    elif type(K) is Ball:
         if M > KERNEL_ROWS:
             return None
         memory = kernels.scratch(M, K.dim)
-        return *kernels.ball_rows(point, K.center, K.radius, A, core(b), _caps(cap, M), *memory), "kernel"
-    equalities: Any = _NONE
-    if type(K) is Box:
-        lower, upper, own = K.lower, K.upper, 0
+        return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), _caps(cap, M, 0), *memory), "kernel"
     else:
         polyhedral = K.polyhedral()
         if polyhedral is None:
             return None
         own = polyhedral.b.size
         lower, upper, A, b, equalities = joined(polyhedral, A, b)
-    if M + own > kernel_rows(K):
+    rows = M + own
+    if rows > KERNEL_ROWS and rows > kernel_rows(K):
         return _by_daqp(lower, upper, A, b, equalities, own, point) if cap is None and K.dim <= DENSE else None
-    caps = _caps(cap, M)
-    if own and cap is not None:
-        caps = np.concatenate([np.full((*caps.shape[:-1], own), np.inf), caps], axis=-1)
-    elif own:
-        caps = _uncapped(M + own)
-    memory = kernels.scratch(M + own, K.dim)
-    x, nu, status = kernels.box_rows(point, lower, upper, core(A), core(b), core(caps), equalities, *memory)
+    caps, memory = _caps(cap, M, own), kernels.scratch(rows, K.dim)
+    x, nu, status = kernels.box_rows(point, lower, upper, core(A), core(b), caps, equalities, *memory)
     return x, nu[..., own:] if own else nu, status, "kernel"
 
 
@@ -87,8 +84,12 @@ def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Ar
     return lower, upper, A, b, equalities
 
 
-def _caps(cap: Array | None, M: int) -> Array:
-    return _uncapped(M) if cap is None else core(np.broadcast_to(cap, (*cap.shape[:-1], M)))
+def _caps(cap: Array | None, M: int, own: int) -> Array:
+    """The caps of all rows; K's own, which come first, have none."""
+    if cap is None:
+        return _uncapped(M + own)
+    each = np.broadcast_to(cap, (*cap.shape[:-1], M))
+    return core(np.concatenate([np.full((*each.shape[:-1], own), np.inf), each], axis=-1) if own else each)
 
 
 @cache

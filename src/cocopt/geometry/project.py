@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
+from cocopt._terms import new
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
 from cocopt.geometry.batch import DENSE, KERNEL_ROWS, joined, kernel_rows, solve_batch
@@ -34,6 +35,7 @@ from cocopt.solvers.solution import Solution
 
 __all__ = ["Projection", "explain", "project", "solve_projection"]
 
+_ZERO = np.float64(0.0)
 EMPTY = 1e-9  # a least violation above this share of its terms means that K ∩ {g ≤ 0} is empty
 
 
@@ -161,8 +163,8 @@ def descend(
         raise
     if found is not None:
         x, nu, status, rung = found
-        if status.ndim == 0 and status == CONVERGED:
-            return Projection(x, rung, np.True_, np.float64(0.0), nu)
+        if status.ndim == 0 and not status:  # 0 is CONVERGED
+            return new(Projection, (x, rung, np.True_, _ZERO, nu, 0))
         if not status.any():
             return Projection(x, rung, np.ones(status.shape, dtype=bool), np.zeros(status.shape), nu)
         if (status == NONFINITE).any():

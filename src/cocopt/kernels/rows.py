@@ -88,13 +88,12 @@ def normalise(A, b, cap, rows, columns, right, caps, norms):
     for j in range(n):
         for i in range(M):
             norms[i] += columns[j, i] * columns[j, i]
-    usable = True
+    for i in range(M):  # (left early, so that it stays scalar: vector comparisons raise a flag at NaN)
+        if not (norms[i] < np.inf and b[i] > -np.inf):
+            return False
     for i in range(M):
         norms[i] = np.sqrt(norms[i])
-        usable &= norms[i] < np.inf and b[i] > -np.inf
         right[i] = 1.0 / max(norms[i], 1e-300) if norms[i] > 0.0 else 0.0
-    if not usable:
-        return False
     for j in range(n):
         for i in range(M):
             columns[j, i] *= right[i]
@@ -192,9 +191,10 @@ def maximise(
         if state[i] == IN:
             order[k] = i
             k += 1
-    full = 0  # rows at their cap
+    full, full_price = 0, 0.0  # rows at their cap, and Σ|ν_i| over them
     for i in range(M):
-        full += 1 if state[i] == FULL else 0
+        if state[i] == FULL:
+            full, full_price = full + 1, full_price + abs(nu[i])
     for _ in range(60 + 8 * M):
         if moves == 0:
             held = k
@@ -223,11 +223,13 @@ def maximise(
                 if d[i] > worst:
                     entered, worst = i, d[i]
             if entered < 0:
-                if moves > MOVES:
+                enough = noise <= 0.25 * EMPTY * (y_norm + size)
+                if moves > (MOVES if enough else 0):
                     moves = 0
                     continue
-                return CONVERGED if noise <= 0.25 * EMPTY * (y_norm + size) else UNCONVERGED
-            full -= 1 if state[entered] == FULL else 0
+                return CONVERGED if enough else UNCONVERGED
+            if state[entered] == FULL:
+                full, full_price = full - 1, full_price - abs(nu[entered])
             state[entered] = IN
             order[k] = entered
             k += 1
@@ -236,13 +238,14 @@ def maximise(
         # the direction in x, and where it meets a bound of the multipliers
         for j in range(n):
             a[j] = 0.0
-        rd, length, ceiling, blocking, signed = 0.0, 0.0, np.inf, -1, False
+        rd, length, price, ceiling, blocking, signed = 0.0, 0.0, 0.0, np.inf, -1, False
         for p in range(k):
             i = int(order[p])
             for j in range(n):
                 a[j] += d[p] * rows[i, j]
             rd += d[p] * r[i]
             length += abs(d[p])
+            price += abs(nu[i])
             if i >= equalities:
                 room = np.inf
                 if d[p] < 0.0:
@@ -272,17 +275,16 @@ def maximise(
         if ceiling > 0.0 and rd > tol:
             alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
         for p in range(k):
-            i = int(order[p])
-            price += abs(nu[i] + alpha * d[p]) - abs(nu[i])
-            nu[i] += alpha * d[p]
+            nu[int(order[p])] += alpha * d[p]
         for j in range(n):
             z[j] -= alpha * a[j]
-        moves += 1
+        moves, price = moves + 1, full_price + price + alpha * length
         if alpha == ceiling:
             i = int(order[blocking])
             nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
             state[i] = OUT if d[blocking] < 0.0 else FULL
-            full += 0 if d[blocking] < 0.0 else 1
+            if state[i] == FULL:
+                full, full_price = full + 1, full_price + abs(nu[i])
             if i == entered and alpha == 0.0:
                 return UNCONVERGED  # rounding turned an ascent into a step back
             k, known = k - 1, blocking
@@ -312,8 +314,11 @@ def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
         x[j] = clip(y[j], lower[j], upper[j])
     turn(A, columns)
     residuals(columns, b, x, nu)
+    for i in range(M):  # (left early, so that it stays scalar: vector comparisons raise a flag at NaN)
+        if not -np.inf < nu[i] <= 0.0:
+            satisfied = False
+            break
     for i in range(M):
-        satisfied &= -np.inf < nu[i] <= 0.0
         nu[i] = 0.0
     if satisfied:
         status[0] = CONVERGED
