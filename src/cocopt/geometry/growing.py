@@ -38,7 +38,7 @@ TIGHT = 1e-9  # a row with less slack than this share of its terms counts as bin
 NEAR = 32  # the least number of rows that are kept near
 JOIN = 4  # rows that join a working set at a time
 LOOK = 2000  # what looking at all rows of a trial costs besides, in rows
-HELD = 64  # rows that the kernel's working set can hold
+HELD = 64  # a working set with more rows is not for the kernel
 
 
 class Rows(NamedTuple):
@@ -191,7 +191,7 @@ class Pile(NamedTuple):
         """With new anchors for some trials, given the slacks of all their rows there: the tightest rows come near."""
         if trials.size == 0:
             return self
-        near = self.near._copy(2 * self.near.size)
+        near = self.near._copy(self.near.right.shape[1])
         anchor, radius = self.anchor.copy(), self.radius.copy()
         k = near.size
         for i, own in zip(trials, slack, strict=True):
@@ -364,14 +364,16 @@ class Growing(NamedTuple):
         x, verdict, rung, bound = self._near(pile, working, binding, y, todo)
         left = pile.outside(x, todo)
         least = np.zeros(B)
-        if bound is not None and todo.size == B and not left.any():  # nearly always
+        bound = bound if todo.size == B else None
+        again = todo[left & verdict]
+        if bound is not None and again.size == 0:  # nearly always
             feasible = verdict
         else:
-            points, feasible, bound = y.copy(), np.ones(B, dtype=bool), None
+            points, feasible = y.copy(), np.ones(B, dtype=bool)
             points[todo], feasible[todo] = x, verdict
             x = points
             joined: dict[int, list[int]] = {}
-            todo = todo[left & verdict]
+            todo = again
             while todo.size:
                 pile, working, todo = _look(pile, working, x, todo, joined)
                 x[todo], feasible[todo], rung, _ = self._near(pile, working, binding, y, todo)
@@ -383,7 +385,10 @@ class Growing(NamedTuple):
                 trials = np.flatnonzero(~feasible)
                 raise InfeasibleRound(trials.tolist(), least[trials])
         thinned = pile.thinned(x)
-        working = _tight(thinned.near, x) if bound is None or thinned is not pile else bound
+        if bound is None or thinned is not pile or not feasible.all():
+            working = _tight(thinned.near, x)
+        else:
+            working = _replaced(bound, again, _tight(pile.near.of_trials(again), x[again])) if again.size else bound
         if self.curved:
             binding = [tuple(c for c in own if self._binds(c, i, x[i])) for i, own in enumerate(binding)]
         after = self._replace(pile=thinned, working=working, binding=tuple(binding))
@@ -472,13 +477,15 @@ class Growing(NamedTuple):
 
         length = np.sqrt(np.vecdot(poly.A, poly.A))
         unit, right, _, _ = near.arrays
-        warm = np.full((trials.size, HELD), -1)
-        warm[:, : working.shape[1]] = working[trials]
+        width = working.shape[1]
+        held = max(width, self.K.dim) + self.K.dim  # rarely do more than n rows bind; the less memory, the faster
+        warm = np.full((trials.size, held), -1)
+        warm[:, :width] = working[trials]
         if trials.size < y.shape[0]:
             y, unit, right = y[trials], unit[trials], right[trials]
         return box_many_rows(  # type: ignore[no-any-return]
             y, poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities, unit, right, warm,
-            *scratch(poly.b.size + HELD, self.K.dim),
+            *scratch(poly.b.size + held, self.K.dim),
         )  # fmt: skip
 
     def _ladder(
@@ -568,8 +575,9 @@ def _look(
         excess = -own - ROUNDING * (size[i] + np.abs(pile.all.right[i, : pile.all.size]))
         before = joined.setdefault(i, [])
         excess[before] = -np.inf
-        worst = np.argpartition(-excess, min(JOIN, own.size - 1))[:JOIN]
-        worst = worst[excess[worst] > 0.0]
+        worst = np.flatnonzero(excess > 0.0)
+        if worst.size > JOIN:
+            worst = worst[np.argpartition(-excess[worst], JOIN)[:JOIN]]
         joins[i, : worst.size] = worst
         before += worst.tolist()
         if worst.size == 0:
@@ -581,6 +589,15 @@ def _look(
         working = np.concatenate([working, fresh], axis=1)
         pile = pile._replace(near=pile.near.plus(pile.all.take(joins)), looks=pile.looks + left.size)
     return pile.moved(x, np.array(settled, dtype=np.int64), slack), working, left
+
+
+def _replaced(working: Integers, trials: Integers, own: Integers) -> Integers:
+    """With other working sets for some trials."""
+    result = np.full((working.shape[0], max(working.shape[1], own.shape[1])), -1)
+    result[:, : working.shape[1]] = working
+    result[trials] = -1
+    result[trials, : own.shape[1]] = own
+    return result
 
 
 def _tight(near: Rows, x: Array) -> Integers:

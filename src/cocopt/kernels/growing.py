@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.halfspace import FAR, rounding
+from cocopt.kernels.halfspace import rounding
 from cocopt.kernels.rows import IN, OUT, dot, lay_out, maximise
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
@@ -19,6 +19,7 @@ __all__ = ["box_many_rows", "repeats", "tighten"]
 
 SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
+FAR = 1e4  # a target this much longer than its projection costs digits that the promise of 1e-9 needs
 JOINS = 1000  # rows that may join the working set in one projection
 
 
