@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from cocopt import _terms
+from cocopt import _terms, kernels
 from cocopt._arrays import Array, ArrayLike, _describe, as_floats, require_finite
 from cocopt.cones import Cones, stack
 from cocopt.errors import InvalidInput
+from cocopt.kernels import core
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -190,7 +191,7 @@ class Affine(Constraint):
         if x.ndim == 1 and self.A.ndim == 2:  # one stream: half the cost of the general product
             alone: Array = self.A.dot(x) - self.b
             return alone
-        rows: Array = np.matvec(self.A, x) - self.b
+        rows: Array = kernels.affine_rows(core(self.A), core(self.b), core(x))
         return rows
 
     def _jacobian(self, x: Array) -> Array:

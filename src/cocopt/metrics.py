@@ -133,6 +133,12 @@ class Ledger:
         infeasible : array of bool (...)
             Whether no point of K satisfied the constraint.
         """
+        return self.with_round(loss, rows, past, infeasible)[0]
+
+    def with_round(
+        self, loss: ArrayLike | None, rows: ArrayLike | None, past: ArrayLike | None, infeasible: ArrayLike | None
+    ) -> tuple[Ledger, Value]:
+        """What `after` returns, and the violation max(0, max_i g_{t,i}(x_t)) of the round."""
         if past is not None:
             _require_history(self._history)
         return self._plus(
@@ -146,9 +152,9 @@ class Ledger:
 
     def _plus(
         self, kernel: Any, rounds: int, loss: ArrayLike, rows: ArrayLike, past: ArrayLike, infeasible: ArrayLike
-    ) -> Ledger:
+    ) -> tuple[Ledger, Value]:
         try:
-            sums = kernel(rows, loss, past, infeasible, self._sums)
+            sums, violation = kernel(rows, loss, past, infeasible, self._sums)
         except (TypeError, ValueError):
             sums = None
         if sums is None or sums.shape != self._sums.shape:
@@ -157,7 +163,9 @@ class Ledger:
                 f"Ledger: expected numbers that broadcast to the batch {self.batch} (rows: with an axis of rows), got "
                 f"loss, rows, past, infeasible of shapes {shapes}"
             )
-        return self._make(self._rounds + rounds, self._history, sums)
+        ledger = object.__new__(Ledger)
+        ledger._rounds, ledger._history, ledger._sums = self._rounds + rounds, self._history, sums
+        return ledger, violation
 
     def _sum(self, i: int) -> Value:
         value: Value = self._sums[..., 2 * i] + self._sums[..., 2 * i + 1]
@@ -317,7 +325,7 @@ def of(
         given.get("rows", np.full((T, 1), -np.inf)),
         given.get("past", nothing),
         given.get("infeasible", nothing),
-    )
+    )[0]
 
 
 def _require_history(history: History) -> None:

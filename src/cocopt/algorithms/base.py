@@ -60,7 +60,6 @@ class Revealed(NamedTuple):
     gradient_sq: Any  #: ‖∇f_t(x_t)‖²
     constraint: Constraint | None
     rows: Array | None
-    violation: Any  #: max(0, max_i g_{t,i}(x_t))
     moved: Any  #: whether the action played differs from the one asked for; None if it is the same
 
 
@@ -151,11 +150,12 @@ class Learner(ABC):
                 update = self._next(before.memory, seen)
         x = np.asarray(update.x)
         x.setflags(write=False)
-        infeasible = None if update.feasible is np.True_ else ~update.feasible
-        ledger = before.ledger.after(None if seen.loss is None else seen.value, seen.rows, update.past, infeasible)
+        infeasible = None if update.feasible is np.True_ or np.all(update.feasible) else ~update.feasible
+        loss_value = None if seen.loss is None else seen.value
+        ledger, violation = before.ledger.with_round(loss_value, seen.rows, update.past, infeasible)
         t = before.t + 1
         self._state = new(_State, (t, x, ledger, update.memory))
-        return new(Round, (t, seen.value, seen.rows, seen.violation, update.step, update.rung, update.feasible))
+        return new(Round, (t, seen.value, seen.rows, violation, update.step, update.rung, update.feasible))
 
     def _look(self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None) -> Revealed:
         """The values at the action played, checked."""
@@ -166,7 +166,6 @@ class Learner(ABC):
                 raise InvalidInput(f"played: expected shape {x.shape} as that of ask(), got {action.shape}")
             moved, x = (action != x).any(axis=-1), action
         value: Any = _ZERO
-        violation: Any = _ZERO
         gradient = gradient_sq = rows = None
         if loss is not None:
             if not (type(loss) in self._losses and loss.dim == self.K.dim):
@@ -181,14 +180,13 @@ class Learner(ABC):
             if not (type(constraint) in self._constraints and constraint.dim == self.K.dim):
                 self._fits("constraint", constraint, Constraint)
             rows = constraint._rows(x)
-            violation, usual = _judge(rows)
-            if not usual:
+            if not _usual(rows):
                 rows = constraint.rows(x)  # names the culprit, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
                 raise InvalidInput(
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
-        return new(Revealed, (x, loss, value, gradient, gradient_sq, constraint, rows, violation, moved))
+        return new(Revealed, (x, loss, value, gradient, gradient_sq, constraint, rows, moved))
 
     def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):
@@ -270,12 +268,11 @@ def _all_finite(values: Any) -> bool:
     return math.isfinite(values) if isinstance(values, float) else bool(np.isfinite(values).all())
 
 
-def _judge(rows: Array) -> tuple[Any, bool]:
-    """max(0, max_i g_i), one number or one a trial; and whether all rows are finite."""
-    if rows.ndim == 1 and rows.size <= 64:  # Python's own functions are several times as fast on a few numbers
-        numbers = rows.tolist()
-        return np.float64(max(0.0, *numbers)), math.isfinite(sum(numbers))
-    return np.maximum(rows.max(axis=-1), 0.0), finite(rows)
+def _usual(rows: Array) -> bool:
+    """Whether all rows are finite."""
+    if rows.ndim == 1 and rows.size <= 64:  # Python's own sum is several times as fast on a few numbers
+        return math.isfinite(sum(rows.tolist()))
+    return finite(rows)
 
 
 def _part(arrays: Arrays, name: str) -> Arrays:

@@ -202,7 +202,7 @@ class CLASP(Learner):
             else:
                 found = descend(self.K, current, target, None, None, self.infeasible, 500, 1e-7)
                 x, rung, feasible = found.point, found.rung, found.feasible
-        infeasible = None if feasible is np.True_ else ~feasible
+        infeasible = None if feasible is np.True_ or feasible.all() else ~feasible
         proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=seen.moved)
         memory = new(_Memory, (taken, last, gradients, proof, window))
         return new(Update, (x, memory, 0.0 if step is None else step, rung, feasible, past))

@@ -17,6 +17,7 @@ __all__ = ["core"]
 
 _HOMES = {
     "add_round": "ledger",
+    "affine_rows": "losses",
     "ball_halfspace": "halfspace",
     "ball_rows": "rows",
     "box_halfspace": "halfspace",

@@ -26,7 +26,7 @@ def _add(sums, i, term):
 
 @_strict
 def _round(rows, loss, past, infeasible, sums):
-    """Adds one round, as the table in `cocopt.metrics` defines it."""
+    """Adds one round, as the table in `cocopt.metrics` defines it, and returns max(0, g_t)."""
     worst, squares = -np.inf, 0.0
     for row in rows:
         if row > worst or row != row:  # so written, here and below, NaN is not lost
@@ -41,24 +41,26 @@ def _round(rows, loss, past, infeasible, sums):
     _add(sums, 4, squares)
     _add(sums, 5, past + violation * violation)
     _add(sums, 6, infeasible)
+    return violation
 
 
 @guvectorize(
-    ["void(float64[:], float64, float64, float64, float64[:], float64[:])"],
-    "(m),(),(),(),(s)->(s)",
+    ["void(float64[:], float64, float64, float64, float64[:], float64[:], float64[:])"],
+    "(m),(),(),(),(s)->(s),()",
 )
-def add_round(rows, loss, past, infeasible, before, after):
-    """The sums after one more round; each is a pair (sum, carry), in the order of `cocopt.metrics.Ledger`."""
+def add_round(rows, loss, past, infeasible, before, after, violation):
+    """The sums after one more round, each a pair (sum, carry) in the order of `cocopt.metrics.Ledger`; max(0, g_t)."""
     after[:] = before
-    _round(rows, loss, past, infeasible, after)
+    violation[0] = _round(rows, loss, past, infeasible, after)
 
 
 @guvectorize(
-    ["void(float64[:,:], float64[:], float64[:], float64[:], float64[:], float64[:])"],
-    "(t,m),(t),(t),(t),(s)->(s)",
+    ["void(float64[:,:], float64[:], float64[:], float64[:], float64[:], float64[:], float64[:])"],
+    "(t,m),(t),(t),(t),(s)->(s),()",
 )
-def fold(rows, loss, past, infeasible, before, after):
-    """The same after t more rounds."""
+def fold(rows, loss, past, infeasible, before, after, violation):
+    """The same after t more rounds, with the last one's max(0, g_t)."""
     after[:] = before
+    violation[0] = 0.0
     for t in range(rows.shape[0]):
-        _round(rows[t], loss[t], past[t], infeasible[t], after)
+        violation[0] = _round(rows[t], loss[t], past[t], infeasible[t], after)

@@ -1,4 +1,4 @@
-"""Losses whose value and gradient share their work."""
+"""Values at the points of all trials, faster than NumPy's products of many small matrices."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
@@ -7,7 +7,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize
 
-__all__ = ["norm_loss"]
+__all__ = ["affine_rows", "norm_loss"]
 
 
 @guvectorize(
@@ -31,3 +31,17 @@ def norm_loss(H, y, x, value, gradient):
     unit = 1.0 / max(value[0], 1e-300) if square > 0.0 else 0.0
     for j in range(n):
         gradient[j] *= unit
+
+
+@guvectorize(
+    ["float64[:,::1], float64[::1], float64[::1], float64[::1]"],
+    "(m,n),(m),(n)->(m)",
+)
+def affine_rows(A, b, x, rows):
+    """A x − b."""
+    m, n = A.shape
+    for i in range(m):
+        value = -b[i]
+        for j in range(n):
+            value += A[i, j] * x[j]
+        rows[i] = value

@@ -25,6 +25,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 __all__ = ["ball_rows", "box_rows", "scratch"]
 
 OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
+MANY = 8  # rows, from which on they are multiplied by columns
 MOVES = 4  # after more steps than this the result is computed from its multipliers
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
 
@@ -58,53 +59,39 @@ def dot(u, v):
 
 
 @njit
-def turn(A, columns):
-    """columns[j, i] = A[i, j]: all rows at once are multiplied faster by columns."""
-    for i in range(A.shape[0]):
-        for j in range(A.shape[1]):
-            columns[j, i] = A[i, j]
+def normalise(A, b, cap, rows, columns, right, caps, norms):
+    """Rows of length 1, and their columns; one that can never bind gets b = 1e300. False if something is not finite."""
+    M, n = A.shape
+    for i in range(M):
+        norm = np.sqrt(dot(A[i], A[i]))
+        if not (norm < np.inf and b[i] > -np.inf):
+            return False
+        norms[i] = norm
+        unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
+        for j in range(n):
+            rows[i, j] = A[i, j] * unit
+        right[i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
+        caps[i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
+    if M >= MANY:
+        for i in range(M):
+            for j in range(n):
+                columns[j, i] = rows[i, j]
+    return True
 
 
 @njit
-def residuals(columns, right, x, r):
-    """r = A x − right."""
-    n, M = columns.shape[0], r.shape[0]
+def residuals(rows, columns, right, x, r):
+    """r = A x − right; many rows are multiplied faster by columns."""
+    M, n = rows.shape
+    if M < MANY:
+        for i in range(M):
+            r[i] = dot(rows[i], x) - right[i]
+        return
     for i in range(M):
         r[i] = -right[i]
     for j in range(n):
         for i in range(M):
             r[i] += columns[j, i] * x[j]
-
-
-@njit
-def normalise(A, b, cap, rows, columns, right, caps, norms):
-    """Rows, and columns, of rows of length 1; one that can never bind gets b = 1e300. False if something is not finite.
-
-    ``columns`` come as those of A.
-    """
-    M, n = A.shape
-    for i in range(M):
-        norms[i] = 0.0
-    for j in range(n):
-        for i in range(M):
-            norms[i] += columns[j, i] * columns[j, i]
-    for i in range(M):  # (left early, so that it stays scalar: vector comparisons raise a flag at NaN)
-        if not (norms[i] < np.inf and b[i] > -np.inf):
-            return False
-    for i in range(M):
-        norms[i] = np.sqrt(norms[i])
-        right[i] = 1.0 / max(norms[i], 1e-300) if norms[i] > 0.0 else 0.0
-    for j in range(n):
-        for i in range(M):
-            columns[j, i] *= right[i]
-    for i in range(M):
-        for j in range(n):
-            rows[i, j] = A[i, j] * right[i]
-        # (0·inf would raise a floating-point flag even where the compiler computes it in vain)
-        bound, most = b[i] if b[i] < np.inf else 0.0, cap[i] if cap[i] < np.inf else 0.0
-        right[i] = bound * right[i] if norms[i] > 0.0 and b[i] < np.inf else 1e300
-        caps[i] = most * norms[i] if norms[i] > 0.0 and cap[i] < np.inf else cap[i]
-    return True
 
 
 @njit
@@ -178,7 +165,7 @@ def maximise(
 ):
     """The active-set method; ν and state are the start and the result. Returns a status.
 
-    ``columns[j, i]`` is ``rows[i, j]``, see `turn`.
+    ``columns[j, i]`` is ``rows[i, j]``, needed only if there are MANY.
     """
     M, n = rows.shape
     eps = rounding(n)
@@ -214,7 +201,7 @@ def maximise(
             if not abs(r[i]) <= noise + eps * abs(right[i]):
                 settled = False
         if settled:  # only now the other rows matter
-            residuals(columns, right, x, r)
+            residuals(rows, columns, right, x, r)
             for i in range(M):
                 excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
                 d[i] = -1.0 if state[i] == IN else excess
@@ -312,14 +299,12 @@ def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
     satisfied = equalities == 0
     for j in range(n):
         x[j] = clip(y[j], lower[j], upper[j])
-    turn(A, columns)
-    residuals(columns, b, x, nu)
-    for i in range(M):  # (left early, so that it stays scalar: vector comparisons raise a flag at NaN)
-        if not -np.inf < nu[i] <= 0.0:
-            satisfied = False
-            break
     for i in range(M):
         nu[i] = 0.0
+    for i in range(M):
+        satisfied = satisfied and -np.inf < dot(A[i], x) - b[i] <= 0.0
+        if not satisfied:
+            break
     if satisfied:
         status[0] = CONVERGED
         return
@@ -376,7 +361,6 @@ def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
     for j in range(n):
         z_norm += (y[j] - center[j]) ** 2
     z_norm = np.sqrt(z_norm)
-    turn(A, columns)
     if not z_norm < np.inf or not normalise(A, b, cap, rows, columns, right, caps, norms):
         return
     largest = 0.0
