@@ -27,8 +27,13 @@ _NONE = np.array(0)  # an array, since turning a number into one costs as much a
 Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, rung
 
 
-def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None) -> Batch | None:
-    """The hinge prox (cap None: the projection) of all trials; None if K and the constraint need another rung."""
+def solve_batch(
+    K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None, total: Array | None = None
+) -> Batch | None:
+    """The hinge prox of all trials, with a cap for each row or one for their sum; None if another rung is needed.
+
+    Without caps it is the projection. A single row has a cap of its own.
+    """
     affine = constraint.affine()
     if affine is None:
         return None
@@ -54,8 +59,10 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
     elif type(K) is Ball:
         if M > KERNEL_ROWS:
             return None
-        memory = kernels.scratch(M, K.dim)
-        return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), _caps(cap, M, 0), *memory), "kernel"
+        caps, memory = _caps(cap, M, 0), kernels.scratch(M, K.dim)
+        if total is not None:
+            return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
+        return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
     else:
         polyhedral = K.polyhedral()
         if polyhedral is None:
@@ -64,9 +71,15 @@ def solve_batch(K: ConvexSet, constraint: Constraint, point: Array, cap: Array |
         lower, upper, A, b, equalities = joined(polyhedral, A, b)
     rows = M + own
     if rows > KERNEL_ROWS and rows > kernel_rows(K):
-        return _by_daqp(lower, upper, A, b, equalities, own, point) if cap is None and K.dim <= DENSE else None
+        if cap is not None or total is not None or K.dim > DENSE:
+            return None
+        return _by_daqp(lower, upper, A, b, equalities, own, point)
     caps, memory = _caps(cap, M, own), kernels.scratch(rows, K.dim)
-    x, nu, status = kernels.box_rows(point, lower, upper, core(A), core(b), caps, equalities, *memory)
+    A, b = core(A), core(b)
+    if total is None:
+        x, nu, status = kernels.box_rows(point, lower, upper, A, b, caps, equalities, *memory)
+    else:
+        x, nu, status = kernels.box_rows_sum(point, lower, upper, A, b, total, caps, own, equalities, *memory)
     return x, nu[..., own:] if own else nu, status, "kernel"
 
 

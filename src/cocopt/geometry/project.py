@@ -157,7 +157,7 @@ def descend(
     ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None for a projection.
     """
     try:
-        found = solve_batch(K, constraint, point, cap) if total is None else None
+        found = solve_batch(K, constraint, point, cap, total)
     except ValueError:
         trials(constraint, point)  # says so if the leading axes are at fault
         raise

@@ -280,22 +280,16 @@ def maximise(
     return UNCONVERGED
 
 
-@guvectorize(
-    [
-        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], int64, "
-        "float64[:,::1], float64[:,::1], float64[::1], float64[::1], int64[::1]"
-    ],
-    "(n),(n),(n),(m,n),(m),(m),(),(w,n),(t,m)->(n),(m),()",
-)
-def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
-    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; the last two from `scratch`."""
+@njit
+def in_box(where, y, A, b, cap, wide, tall, x, nu):
+    """The hinge prox over K = {lower ≤ x ≤ upper}, where = (lower, upper, number of equalities); returns a status."""
+    lower, upper, equalities = where
     M, n = A.shape
     rows, lines, factor, columns, vectors = lay_out(wide, tall)
     right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
     y_norm = np.sqrt(dot(y, y))
-    status[0] = NONFINITE
     if not y_norm < np.inf:
-        return
+        return NONFINITE
     satisfied = equalities == 0
     for j in range(n):
         x[j] = clip(y[j], lower[j], upper[j])
@@ -306,24 +300,22 @@ def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
         if not satisfied:
             break
     if satisfied:
-        status[0] = CONVERGED
-        return
+        return CONVERGED
     if not normalise(A, b, cap, rows, columns, right, caps, norms):
-        return
+        return NONFINITE
     for i in range(M):
         state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
         # a zero row asks 0 ≤ b
         if norms[i] == 0.0 and cap[i] == np.inf and (b[i] < 0.0 or (i < equalities and b[i] > 0.0)):
-            status[0] = INFEASIBLE
-            return
-    status[0] = maximise(
+            return INFEASIBLE
+    status = maximise(
         y, lower, upper, rows, columns, right, caps, equalities, nu, state, x,
         lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
     )  # fmt: skip
     for i in range(M):
         nu[i] = nu[i] / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
     x_norm = np.sqrt(dot(x, x))
-    if status[0] == CONVERGED and y_norm > FAR * x_norm:
+    if status == CONVERGED and y_norm > FAR * x_norm:
         # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
         target, price = np.copy(x), np.zeros(M)
         for i in range(M):
@@ -331,45 +323,52 @@ def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
             caps[i] = np.inf
             if nu[i] == cap[i] and i >= equalities:
                 right[i] = 1e300  # given up: it must not bind now
-        status[0] = maximise(
+        status = maximise(
             target, lower, upper, rows, columns, right, caps, equalities, price, state, x,
             lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, x_norm,
         )  # fmt: skip
+    return status
 
 
 @guvectorize(
     [
-        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64[::1], float64[:,::1], "
-        "float64[:,::1], float64[::1], float64[::1], int64[::1]"
+        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], int64, "
+        "float64[:,::1], float64[:,::1], float64[::1], float64[::1], int64[::1]"
     ],
-    "(n),(n),(),(m,n),(m),(m),(w,n),(t,m)->(n),(m),()",
+    "(n),(n),(n),(m,n),(m),(m),(),(w,n),(t,m)->(n),(m),()",
 )
-def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
-    """K = {‖x − center‖ ≤ radius}; ``wide`` and ``tall`` from `scratch`.
+def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
+    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; the last two from `scratch`."""
+    status[0] = in_box((lower, upper, equalities), y, A, b, cap, wide, tall, x, nu)
+
+
+@njit
+def in_ball(where, y, A, b, cap, wide, tall, x, nu):
+    """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status.
 
     With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
     without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
     each set of active rows, so that interpolation in s² inside a bracket ends after a few steps.
     """
+    center, radius = where
+    status = UNCONVERGED
     M, n = A.shape
     rows, lines, factor, columns, vectors = lay_out(wide, tall)
     target, lower, upper = np.empty(n), np.full(n, -np.inf), np.full(n, np.inf)
     right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
     room = np.empty(M)
-    status[0] = NONFINITE
     z_norm, c_norm = 0.0, np.sqrt(dot(center, center))
     for j in range(n):
         z_norm += (y[j] - center[j]) ** 2
     z_norm = np.sqrt(z_norm)
     if not z_norm < np.inf or not normalise(A, b, cap, rows, columns, right, caps, norms):
-        return
+        return NONFINITE
     largest = 0.0
     for i in range(M):
         nu[i] = 0.0
         state[i] = OUT
         if norms[i] == 0.0 and cap[i] == np.inf and b[i] < 0.0:
-            status[0] = INFEASIBLE
-            return
+            return INFEASIBLE
         if right[i] < 1e300:
             right[i] -= dot(rows[i], center)
             largest = max(largest, abs(right[i]))
@@ -388,12 +387,12 @@ def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
                 nu[i] = room[i]
             elif nu[i] > room[i]:
                 nu[i], state[i] = room[i], FULL
-        status[0] = maximise(
+        status = maximise(
             target, lower, upper, rows, columns, right, room, 0, nu, state, x,
             lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, s * z_norm,
         )  # fmt: skip
-        if status[0] != CONVERGED:
-            return
+        if status != CONVERGED:
+            return status
         excess = min(dot(x, x), 1e300) - rim
         if step == 0:
             if excess <= tight:
@@ -404,7 +403,7 @@ def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
         if sigma == 0.0:
             if not excess <= -tight:  # the rows touch the ball, or miss it
                 miss = np.sqrt(max(excess + rim, 0.0)) - radius
-                status[0] = INFEASIBLE if miss > EMPTY * (radius + c_norm + largest) else CONVERGED
+                status = INFEASIBLE if miss > EMPTY * (radius + c_norm + largest) else CONVERGED
                 break
             low_excess = excess
         else:
@@ -429,3 +428,16 @@ def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
     for i in range(M):
         share = nu[i] / max(s, 1e-300) if nu[i] > 0.0 else 0.0
         nu[i] = share / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+    return status
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64[::1], float64[:,::1], "
+        "float64[:,::1], float64[::1], float64[::1], int64[::1]"
+    ],
+    "(n),(n),(),(m,n),(m),(m),(w,n),(t,m)->(n),(m),()",
+)
+def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``wide`` and ``tall`` from `scratch`."""
+    status[0] = in_ball((center, radius), y, A, b, cap, wide, tall, x, nu)

@@ -1,0 +1,122 @@
+"""Hinge prox with one cap for the sum of all multipliers: argmin over x in K of ½‖x − y‖² + price · max_i (g_i(x))^+.
+
+That is the projection onto {x in K, g(x) ≤ t} for the best t ≥ 0. φ(t) = min of ½‖x − y‖² + price·t over that set is
+convex and piecewise quadratic, with slope price − Σ_i ν_i.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import numpy as np
+
+from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels.rows import dot, in_ball, in_box
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+
+__all__ = ["ball_rows_sum", "box_rows_sum"]
+
+
+@njit
+def _distance(x, y):
+    """½‖x − y‖²."""
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += (x[j] - y[j]) ** 2
+    return 0.5 * total
+
+
+@njit
+def _shift(b, t, own, shifted):
+    """b + t, K's own rows apart; returns the size of what is finite in b."""
+    size = 0.0
+    for i in range(b.shape[0]):
+        shifted[i] = b[i] + t if i >= own else b[i]
+        size = abs(b[i]) if abs(b[i]) < np.inf and abs(b[i]) > size else size
+    return size
+
+
+def _best_level(solve):
+    """The hinge prox with the sum of all but the first ``own`` multipliers capped, from the projection ``solve``.
+
+    The best t is inside a quadratic piece of φ, where the chord of the slopes finds it, or at a kink, where the
+    tangents of both ends of the bracket meet: steps of both kinds alternate. x(t) is continuous, so a narrow bracket
+    is as good as the minimum.
+    """
+
+    @njit
+    def level(where, own, y, A, b, price, cap, wide, tall, x, nu):
+        M = b.shape[0]
+        shifted = np.empty(M)
+        low, slope_low, value_low = 0.0, -np.inf, np.inf
+        high, slope_high, value_high, width = np.inf, price, np.inf, 0.0
+        t, step, last = 0.0, 0, False
+        while step < 200:
+            size = _shift(b, t, own, shifted)
+            status = solve(where, y, A, shifted, cap, wide, tall, x, nu)  # (once in the code: it is long to compile)
+            if last or (status != CONVERGED and status != INFEASIBLE):
+                return status
+            total, value = np.sum(nu[own:]), _distance(x, y) + price * (t if t < np.inf else 0.0)
+            if t == 0.0:
+                if status == CONVERGED:
+                    if total <= price:
+                        return status
+                    slope_low, value_low = price - total, value
+                t = np.inf  # next, K alone
+                continue
+            if t == np.inf:
+                if status == INFEASIBLE:
+                    return UNCONVERGED
+                high = 0.0
+                for i in range(own, M):
+                    high = max(high, dot(A[i], x) - b[i])
+                if high == 0.0 or price == 0.0:  # nothing is violated there, or violation costs nothing
+                    return status
+                value_high, width = value + price * high, 1e-13 * (size + high)
+            elif status == INFEASIBLE:  # t is too small
+                low = t
+            elif abs(price - total) <= 1e-13 * price:
+                return status
+            elif total > price:
+                low, slope_low, value_low = t, price - total, value
+            else:
+                high, slope_high, value_high = t, price - total, value
+            step += 1
+            last = high - low <= width
+            t = high if last else 0.5 * (low + high)
+            if slope_low > -np.inf and not last:
+                if step % 2:
+                    meet = slope_high * low - slope_low * high
+                else:
+                    meet = value_low - value_high + slope_high * high - slope_low * low
+                meet /= max(slope_high - slope_low, 1e-300)
+                t = meet if low < meet < high else t
+        return UNCONVERGED
+
+    return level
+
+
+_box_level, _ball_level = _best_level(in_box), _best_level(in_ball)
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64, float64[::1], int64, int64, "
+        "float64[:,::1], float64[:,::1], float64[::1], float64[::1], int64[::1]"
+    ],
+    "(n),(n),(n),(m,n),(m),(),(m),(),(),(w,n),(t,m)->(n),(m),()",
+)
+def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, wide, tall, x, nu, status):
+    """K = {lower ≤ x ≤ upper} with the first ``own`` rows; ``cap`` is infinite; otherwise as `box_rows`."""
+    status[0] = _box_level((lower, upper, equalities), own, y, A, b, price, cap, wide, tall, x, nu)
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64, float64[::1], float64[:,::1], "
+        "float64[:,::1], float64[::1], float64[::1], int64[::1]"
+    ],
+    "(n),(n),(),(m,n),(m),(),(m),(w,n),(t,m)->(n),(m),()",
+)
+def ball_rows_sum(y, center, radius, A, b, price, cap, wide, tall, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``cap`` is infinite; otherwise as `ball_rows`."""
+    status[0] = _ball_level((center, radius), 0, y, A, b, price, cap, wide, tall, x, nu)
