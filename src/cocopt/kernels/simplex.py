@@ -29,7 +29,7 @@ def settle(y, a, nu, tau, total, beside):
     """
     n = y.shape[0]
     count, inner, slope = -1.0, 0.0, 0.0
-    for _ in range(n + 100):
+    for step in range(n + 100):
         size, s, s_a, s_aa, s_as = beside
         s, s_as = s - nu * s_a, s_as - nu * s_aa
         for j in range(n):
@@ -47,9 +47,9 @@ def settle(y, a, nu, tau, total, beside):
                 top = max(top, y[j] - nu * a[j])
             tau = top - total
             continue
-        tau = (s - total) / max(size, 1.0)
+        before, tau = tau, (s - total) / max(size, 1.0)
         inner, slope = s_as - tau * s_a, s_aa - s_a * s_a / max(size, 1.0)
-        if size == count:
+        if size == count or (step > 1 and tau <= before):  # after the first step τ only grows, but for rounding
             break
         count = size
     return tau, inner, slope
