@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any
 
@@ -68,7 +69,7 @@ def solve_batch(
         if polyhedral is None:
             return None
         own = polyhedral.b.size
-        lower, upper, A, b, equalities = joined(polyhedral, A, b)
+        lower, upper, A, b, equalities = joined(polyhedral, A, b, _room((*A.shape[:-2], M + own, K.dim)))
     rows = M + own
     if rows > KERNEL_ROWS and rows > kernel_rows(K):
         if cap is not None or total is not None or K.dim > DENSE:
@@ -88,11 +89,26 @@ def kernel_rows(K: ConvexSet) -> int:
     return max(KERNEL_ROWS, K.dim // 2)
 
 
-def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
-    """K's own rows before those of the constraint."""
+_kept = threading.local()
+
+
+def _room(shape: tuple[int, ...]) -> Array:
+    """An array to be used at once; one of moderate size is kept for the thread, since new memory is slow."""
+    room: Array | None = getattr(_kept, "room", None)
+    if room is None or room.shape != shape:
+        room = np.empty(shape)
+        if room.size <= 2_000_000:
+            _kept.room = room
+    return room
+
+
+def joined(
+    polyhedral: Polyhedral, A: Array, b: Array, room: Array | None = None
+) -> tuple[Array, Array, Array, Array, int]:
+    """K's own rows before those of the constraint; A goes to ``room`` if that is given."""
     lower, upper, own, right, equalities = polyhedral
     if own.shape[0]:
-        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2)
+        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2, out=room)
         b = np.concatenate([np.broadcast_to(right, (*b.shape[:-1], right.size)), b], axis=-1)
     return lower, upper, A, b, equalities
 
