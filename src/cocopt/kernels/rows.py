@@ -63,18 +63,15 @@ def normalise(A, b, cap, rows, columns, right, caps, norms):
     """Rows of length 1, and their columns; one that can never bind gets b = 1e300. False if something is not finite."""
     M, n = A.shape
     for i in range(M):
-        norms[i] = dot(A[i], A[i])
-        if not (norms[i] < np.inf and b[i] > -np.inf):
+        norm = np.sqrt(dot(A[i], A[i]))
+        if not (norm < np.inf and b[i] > -np.inf):
             return False
-    for i in range(M):
-        norms[i] = np.sqrt(norms[i])
-        right[i] = 1.0 / max(norms[i], 1e-300)
-    for i in range(M):
-        unit = right[i] if norms[i] > 0.0 else 0.0
+        norms[i] = norm
+        unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
         for j in range(n):
             rows[i, j] = A[i, j] * unit
-        right[i] = b[i] * unit if norms[i] > 0.0 and b[i] < np.inf else 1e300
-        caps[i] = cap[i] * norms[i] if norms[i] > 0.0 and cap[i] < np.inf else cap[i]
+        right[i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
+        caps[i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
     if M >= MANY:
         for i in range(M):
             for j in range(n):
@@ -92,12 +89,9 @@ def residuals(rows, columns, right, x, r):
         return
     for i in range(M):
         r[i] = -right[i]
-    for j in range(0, n - 1, 2):
+    for j in range(n):
         for i in range(M):
-            r[i] += columns[j, i] * x[j] + columns[j + 1, i] * x[j + 1]
-    if n % 2:
-        for i in range(M):
-            r[i] += columns[n - 1, i] * x[n - 1]
+            r[i] += columns[j, i] * x[j]
 
 
 @njit
@@ -208,13 +202,13 @@ def maximise(
                 settled = False
         if settled:  # only now the other rows matter
             residuals(rows, columns, right, x, r)
+            for i in range(M):
+                excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
+                d[i] = -1.0 if state[i] == IN else excess
             entered, worst = -1, noise
             for i in range(M):
-                excess = r[i] - eps * abs(right[i])
-                if full > 0 and state[i] == FULL:
-                    excess = -r[i] - eps * abs(right[i])
-                if excess > worst and state[i] != IN:
-                    entered, worst = i, excess
+                if d[i] > worst:
+                    entered, worst = i, d[i]
             if entered < 0:
                 enough = noise <= 0.25 * EMPTY * (y_norm + size)
                 if moves > (MOVES if enough else 0):
