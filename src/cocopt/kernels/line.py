@@ -16,7 +16,7 @@ __all__ = ["clip", "descend", "limit", "long_root", "root"]
 
 LONG = 8192  # from so many coordinates on `long_root` is the faster one
 BLOCK, SHARE = 64, 32  # its sample: blocks of so many coordinates, one block in so many
-CHUNK = 64  # coordinates that stay in the nearest cache
+CHUNK = 64  # coordinates looked at together: where all are settled, which is nearly everywhere, none is listed
 
 
 @njit
