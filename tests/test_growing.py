@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference_growing import from_scratch, gap
 
@@ -131,6 +131,36 @@ def test_any_stream_equals_one_call_of_project(seed, n, rows, scale):
         S, found = S.plus(told[-1]).project(y)
         expected = cocopt.project(K, constraints.Stack(told), y)
         np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-8)
+
+
+@example(seed=314, room=2)
+@given(seed=st.integers(0, 2**32 - 1), room=st.sampled_from([2, 4, 6]))
+@settings(max_examples=30)
+def test_lists_with_hardly_any_room_change_nothing(seed, room):
+    """Lists overflow, move, grow and shrink, and rows are forgotten, within a few rounds instead of thousands."""
+    rng = np.random.default_rng(seed)
+    n, trials = int(rng.integers(1, 5)), 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growing, "ROOM", room)
+        patch.setattr(growing, "PERIOD", 3)
+        K = (Box(-1.0, 1.0, dim=n), Box(-np.inf, np.inf, dim=n), Ball(0.0, 1.0, dim=n))[seed % 3]
+        S, told, asleep = Growing.begin(K, (trials,), forget=bool(seed % 2)), [], np.array([False, True])
+        for t in range(25):
+            A = rng.normal(size=(trials, 3, n))
+            b = rng.choice([0.02, 0.2, np.inf], (trials, 3)) * np.linalg.norm(A, axis=-1)
+            if told and rng.random() < 0.2:
+                A, b = told[-1].A, told[-1].b
+            told.append(constraints.Affine(A, b))
+            y = rng.normal(size=(trials, n)) * rng.choice([0.01, 0.1, 1.0])
+            S = S.plus(told[-1])
+            S, found = S.project(y, active=~asleep) if t % 4 == 3 else S.project(y)
+            expected = cocopt.project(K, constraints.Stack(told), y)
+            expected = np.where(asleep[:, None], y, expected) if t % 4 == 3 else expected
+            np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-8)
+            played = 0.1 * rng.normal(size=(trials, n))
+            S, squares = S.squares(played)
+            naive = sum(np.maximum(g.value(played), 0.0) ** 2 for g in told)
+            np.testing.assert_allclose(squares, naive, rtol=1e-9, atol=1e-18)
 
 
 def test_a_batch_equals_its_trials():

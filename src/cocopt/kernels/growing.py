@@ -363,8 +363,8 @@ def tighten(unit, right, size, lower, upper, low, high, place):
     "(c,n),(c),(c),(c),(q)->(q,n),(q),(q),()",
 )
 def compact(unit, right, norm, place, like, unit_, right_, norm_, size):
-    """The rows that have a place, in it, in a store as long as ``like``."""
-    size[0] = 0
+    """The rows that have a place, in it, in a store as long as ``like``, zeros behind them."""
+    unit_[:], right_[:], norm_[:], size[0] = 0.0, 0.0, 0.0, 0
     for i in range(place.shape[0]):
         k = place[i]
         if k >= 0:
