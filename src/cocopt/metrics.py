@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from cocopt import kernels
 from cocopt._arrays import Array, ArrayLike, as_floats
+from cocopt._terms import new
 from cocopt.errors import InvalidInput
 
 __all__ = ["CompensatedSum", "Ledger", "of"]
@@ -58,10 +59,10 @@ class CompensatedSum(NamedTuple):
 
     def plus(self, term: float | Array) -> CompensatedSum:
         """The sum with one more term."""
-        old = self.total
-        new = old + term
-        part = new - old
-        return CompensatedSum(new, self.carry + ((old - (new - part)) + (term - part)))
+        old, carry = self
+        total = old + term
+        part = total - old
+        return new(CompensatedSum, (total, carry + ((old - (total - part)) + (term - part))))
 
     @property
     def value(self) -> float | Array:

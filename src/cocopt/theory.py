@@ -350,11 +350,9 @@ class Certificate:
     Certificate(void: in some round no point of K satisfied the constraint)
     """
 
-    __slots__ = ("_batch", "_diameter", "_last", "_modulus", "_seen", "_sum")
+    __slots__ = ("_assumed", "_last", "_seen", "_sum")
 
-    _batch: tuple[int, ...]
-    _diameter: float
-    _modulus: float
+    _assumed: tuple[tuple[int, ...], float, float]  # the batch, D and m
     _last: Step
     _seen: int | NDArray[np.int64]
     _sum: CompensatedSum
@@ -375,22 +373,19 @@ class Certificate:
         m = scalar("modulus", modulus, nonnegative=True)
         if not diameter >= 0.0:
             raise InvalidInput(f"diameter: expected a non-negative number or inf, got {diameter}")
-        return cls._make(batch, float(diameter), m, np.inf, 0, CompensatedSum())
+        return cls._make((batch, float(diameter), m), np.inf, 0, CompensatedSum())
 
     @classmethod
     def _make(
         cls,
-        batch: tuple[int, ...],
-        diameter: float,
-        modulus: float,
+        assumed: tuple[tuple[int, ...], float, float],
         last: Step,
         seen: int | NDArray[np.int64],
         total: CompensatedSum,
     ) -> Certificate:
         # What all trials share stays a number: arithmetic on it costs next to nothing.
         proof = object.__new__(cls)
-        proof._batch, proof._diameter, proof._modulus = batch, diameter, modulus
-        proof._last, proof._seen, proof._sum = last, seen, total
+        proof._assumed, proof._last, proof._seen, proof._sum = assumed, last, seen, total
         return proof
 
     def after(
@@ -415,10 +410,11 @@ class Certificate:
         """
         seen, last, total = self._seen, self._last, self._sum
         if step is not None and gradient_sq is not None:
-            if self._modulus > 0.0:
+            m = self._assumed[2]
+            if m > 0.0:
                 # 1/η_t − 1/η_{t−1} ≤ m ≤ modulus of f_t is what the proof uses; the slack is for rounding alone
-                weak = (0.0 if modulus is None else modulus) < self._modulus * (1.0 - 1e-12)
-                fast = step * (1.0 / last + self._modulus) < 1.0 - 1e-12
+                weak = (0.0 if modulus is None else modulus) < m * (1.0 - 1e-12)
+                fast = step * (1.0 / last + m) < 1.0 - 1e-12
                 seen = seen | weak * _WEAK | fast * _FAST
             elif not (type(step) is float and type(last) is float and step <= last):  # the usual case
                 seen = seen | (step > last) * _GREW
@@ -428,26 +424,28 @@ class Certificate:
             seen = seen | np.multiply(infeasible, _INFEASIBLE)
         if moved is not None:
             seen = seen | np.multiply(moved, _MOVED)
-        return self._make(self._batch, self._diameter, self._modulus, last, seen, total)
+        return self._make(self._assumed, last, seen, total)
 
     @property
     def value(self) -> Value:
         """The bound on the regret, ``inf`` where it is void; one number, or one a trial."""
         valid, bound = self.valid, np.asarray(self._sum.value) / 2.0
-        if self._modulus == 0.0 and not self._unbounded:
-            bound = bound + self._diameter**2 / (2.0 * np.asarray(self._last))
+        _, diameter, modulus = self._assumed
+        if modulus == 0.0 and not self._unbounded:
+            bound = bound + diameter**2 / (2.0 * np.asarray(self._last))
         value: Value = np.where(valid, bound, np.inf)[()]
         return value
 
     @property
     def valid(self) -> np.bool_ | NDArray[np.bool_]:
         """Whether no assumption was seen to fail, one answer a trial."""
-        valid: np.bool_ | NDArray[np.bool_] = np.broadcast_to(self._seen, self._batch) == 0
+        valid: np.bool_ | NDArray[np.bool_] = np.broadcast_to(self._seen, self._assumed[0]) == 0
         return valid & (not self._unbounded)
 
     @property
     def _unbounded(self) -> bool:
-        return self._modulus == 0.0 and not np.isfinite(self._diameter)
+        _, diameter, modulus = self._assumed
+        return modulus == 0.0 and not np.isfinite(diameter)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -459,8 +457,8 @@ class Certificate:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All there is to it, for storage; `from_arrays` makes it a certificate again, bit for bit."""
         return {
-            "assumed": np.array([self._diameter, self._modulus]),
-            "batch": np.array(self._batch, dtype=np.int64),
+            "assumed": np.array(self._assumed[1:]),
+            "batch": np.array(self._assumed[0], dtype=np.int64),
             "last": np.array(self._last),
             "seen": np.array(self._seen, dtype=np.int64),
             "total": np.array(self._sum.total),
@@ -477,7 +475,7 @@ class Certificate:
             if array.shape not in ((), batch):
                 raise InvalidInput(f"Certificate: expected arrays of shape {batch} or (), got {array.shape}")
         last, seen, total, carry = (array.copy() if array.ndim else array.item() for array in stored)
-        return cls._make(batch, diameter, modulus, last, seen, CompensatedSum(total, carry))
+        return cls._make((batch, diameter, modulus), last, seen, CompensatedSum(total, carry))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Certificate):
@@ -490,6 +488,10 @@ class Certificate:
     def __repr__(self) -> str:
         if self.reasons and not np.any(self.valid):
             return f"Certificate(void: {'; '.join(self.reasons)})"
-        value = np.asarray(self.value)
-        shown = f"{float(value):.6g}" if value.ndim == 0 else f"{value.max():.6g} in each of {value.size} trials"
-        return f"Certificate(regret ≤ {shown})"
+        value, valid = np.asarray(self.value), self.valid
+        if value.ndim == 0:
+            return f"Certificate(regret ≤ {float(value):.6g})"
+        shown = f"regret ≤ {value[valid].max():.6g} in each of "
+        if np.all(valid):
+            return f"Certificate({shown}{value.size} trials)"
+        return f"Certificate({shown}{valid.sum()} trials; void in {np.sum(~valid)}: {'; '.join(self.reasons)})"
