@@ -24,7 +24,7 @@ OPTIONS = [
 
 
 # the options that tests/test_algorithms.py meets too wait for the slow run
-FAST = ({}, {"window": 3, "rows": "worst"}, {"infeasible": "nearest"})
+FAST = ({"window": 3, "rows": "worst"}, {"infeasible": "nearest"})
 
 
 @pytest.mark.parametrize(

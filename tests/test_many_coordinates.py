@@ -11,6 +11,7 @@ from scipy.optimize import brentq, nnls
 
 import cocopt
 from cocopt import Ball, Box, Simplex, constraints, errors
+from cocopt.kernels.simplex import settle
 
 N = 20_011
 
@@ -135,3 +136,27 @@ def test_rows_without_a_point_are_found_empty():
         cocopt.project(Box(0.0, 1.0, dim=n), constraints.Affine(a, -1.0), np.ones(n))
     with pytest.raises(errors.InfeasibleRound):
         cocopt.project(Simplex(n), constraints.Affine(a, 0.4), np.ones(n))
+
+
+class Counted:
+    """An array that counts how often it is read."""
+
+    def __init__(self, *values):
+        self.values, self.shape, self.reads = values, (len(values),), 0
+
+    def __getitem__(self, j):
+        self.reads += 1
+        return self.values[j]
+
+
+def test_supports_of_the_simplex_that_differ_by_rounding_alone_end_the_search():
+    """Three coordinates of sum 2 give τ = 1/3, which the fourth exceeds by one rounding; with it, τ is no smaller.
+
+    In and out it would go, one pass over all coordinates each, until the bound on their number: for ever in practice.
+    """
+    third = (2.0 - 1.0) / 3.0
+    y = Counted(np.nextafter(third, 1.0))
+    assert (2.0 + y.values[0] - 1.0) / 4.0 >= y.values[0]
+    tau, _, _ = settle.py_func(y, np.zeros(1), 0.0, third, 1.0, (3.0, 2.0, 0.0, 0.0, 0.0))
+    assert tau == pytest.approx(third, rel=1e-15)
+    assert y.reads <= 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from instances import CONSTRAINTS, SETS, build, build_set, instance, random_set
 from reference import Array, Description
 
 import cocopt
-from cocopt import Ball, Box, Simplex, constraints, losses
-from cocopt.errors import CutLimit, InfeasibleRound
+from cocopt import Ball, Box, Simplex, checks, constraints, losses
+from cocopt.errors import CutLimit, InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
+from cocopt.geometry.batch import solve_batch
+from cocopt.sets import Polyhedral
 
 POSITION = 1e-7
 AFFINE_SETS = ("Box", "Ball", "Simplex", "Halfspace", "Polyhedron", "L1Ball", "Ellipsoid", "Product")
@@ -622,6 +625,46 @@ def test_a_set_known_by_its_projection_alone_can_be_infeasible() -> None:
     with pytest.raises(InfeasibleRound) as caught:
         cocopt.project(Disc(2), g, [0.3, 0.4])
     np.testing.assert_allclose(caught.value.least_violation, [1.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_an_overflow_inside_a_kernel_is_no_error(n: int) -> None:
+    """The rows leave one point, where they touch the ball: there is no finite multiplier."""
+    c = np.full(n, 0.55)
+    A = 1e-9 * np.vstack([np.eye(n), -np.eye(n)])
+    K, g = Ball(0.0, float(np.linalg.norm(c)), dim=n), constraints.Affine(A, A @ c)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solve_batch(K, g, c - 1e12, None)  # the kernel itself is silent
+        np.testing.assert_allclose(cocopt.project(K, g, c - 1e12), c, rtol=1e-9)
+
+
+@pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)], ids=["box", "ball"])
+def test_rows_whose_squares_overflow_are_named(K: Any) -> None:
+    A = np.array([1e-160, 1e160, 1.0, 1.0])[:, None] * np.vstack([np.eye(2), -np.eye(2)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InvalidInput, match="the data may overflow"):
+            cocopt.project(K, constraints.Affine(A, A @ [0.2, 0.7]), [0.5, 0.5])
+
+
+class Rows(Orthant):
+    """The same, by its bounds as well."""
+
+    def polyhedral(self) -> Polyhedral:
+        return Polyhedral(np.zeros(self.dim), np.full(self.dim, np.inf), np.zeros((0, self.dim)), np.zeros(0))
+
+
+def test_a_polyhedron_of_ones_own_has_cones() -> None:
+    own, builtin, y = Rows(3), Box(0.0, np.inf, dim=3), np.array([2.0, -1.0, 1.0])
+    checks.check_set(own)
+    assert own.conic
+    disc = constraints.NormBall([0.5, -0.5, 0.0], 1.0)
+    assert cocopt.explain(own, disc).startswith("clarabel: ")
+    np.testing.assert_allclose(cocopt.project(own, disc, y), cocopt.project(builtin, disc, y), rtol=0, atol=1e-12)
+    with pytest.raises(InfeasibleRound) as caught:  # a black box, for which the least violation comes from cuts
+        cocopt.project(own, constraints.Function(lambda x: x @ x + 0.25, lambda x: 2 * x), y)
+    np.testing.assert_allclose(caught.value.least_violation, [0.25], rtol=1e-5)
 
 
 # ------------------------------------------------------------------------------------------------------ memory layouts

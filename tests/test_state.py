@@ -58,6 +58,15 @@ def test_what_is_written_is_read(path):
     assert os.listdir(path.parent) == ["state.npz"]
 
 
+def test_the_same_state_is_the_same_file_at_any_time(path, monkeypatch):
+    files = []
+    for year in (2001, 2026):
+        monkeypatch.setattr(zipfile.time, "localtime", lambda *_, year=year: (year, 1, 2, 3, 4, 5, 0, 0, 0))
+        state.write(path, HEADER, ARRAYS)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
+
+
 def test_the_file_is_an_ordinary_npz(path):
     state.write(path, HEADER, {"x": np.arange(3.0)})
     with np.load(path, allow_pickle=False) as file:

@@ -125,6 +125,7 @@ def _check_membership(K: ConvexSet, points: Array, nearest: Array, size: Array) 
 def _check_descriptions(K: ConvexSet, points: Array, nearest: Array, size: Array) -> None:
     outside = K.violation(points) > 1e-6 * size
     polyhedral, cones = K.polyhedral(), K.cones()
+    _require(K, K.conic == (cones is not None), "conic and cones() disagree")
     if polyhedral is not None:
         agree = _agree(_polyhedral_slack(polyhedral, points[outside]), _polyhedral_slack(polyhedral, nearest), size)
         _require(K, agree, "polyhedral() describes another set")
@@ -452,13 +453,13 @@ class _Store(NamedTuple):
         arrays.update({f"ledger.{name}": array for name, array in learner.ledger.arrays().items()})
         if hasattr(learner, "certificate"):
             arrays.update({f"proof.{name}": array for name, array in learner.certificate().arrays().items()})
-        header: dict[str, Any] = {}
+        content: dict[str, Any] = {
+            name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()
+        }
         if self.works:
             learner.save(self.path)
-            header, stored = state.read(self.path)
-            arrays.update({f"stored.{name}": array for name, array in stored.items()})
-        content = {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
-        return {"t": learner.t, "header": header, **content}
+            content["stored"] = self.path.read_bytes()
+        return {"t": learner.t, **content}
 
 
 def _check_state(learner: Learner, stream: Sequence[_Reveal], points: Array, store: _Store) -> None:
@@ -585,15 +586,19 @@ def _check_memory(
     trials, half = 256, rounds // 2
     start, stream = _random_stream(K, (trials,), rounds, rng)
     learner = make(K, start)
+    collects = gc.isenabled()
+    gc.disable()  # what is new stays young then, and its garbage is found without a look at everything else
     tracemalloc.start()
     try:
         _replay(learner, stream[:half])
-        gc.collect()
+        gc.collect(0)
         before, _ = tracemalloc.get_traced_memory()
         _replay(learner, stream[half:])
-        gc.collect()
+        gc.collect(0)
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
+        if collects:
+            gc.enable()
     growth = (after - before) / (rounds - half)
     _require(learner, growth < 4 * trials, f"memory grows, by {growth:.0f} bytes a round for {trials} trials")

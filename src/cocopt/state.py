@@ -170,7 +170,7 @@ def _pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byte
     envelope["sha256"] = _checksum(envelope, stored)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(_HEADER, json.dumps(envelope))
+        archive.writestr(zipfile.ZipInfo(_HEADER), json.dumps(envelope))  # without the time: same state, same bytes
         for name, array in stored.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)

@@ -150,12 +150,16 @@ class Learner(ABC):
                 update = self._next(before.memory, seen)
         x = np.asarray(update.x)
         x.setflags(write=False)
-        infeasible = None if update.feasible is np.True_ or np.all(update.feasible) else ~update.feasible
+        feasible, infeasible = update.feasible, None
+        if feasible is np.True_:
+            feasible = np.ones(x.shape[:-1], dtype=bool) if x.ndim > 1 else feasible
+        elif not np.all(feasible):
+            infeasible = ~feasible
         loss_value = None if seen.loss is None else seen.value
         ledger, violation = before.ledger.with_round(loss_value, seen.rows, update.past, infeasible)
         t = before.t + 1
         self._state = new(_State, (t, x, ledger, update.memory))
-        return new(Round, (t, seen.value, seen.rows, violation, update.step, update.rung, update.feasible))
+        return new(Round, (t, seen.value, seen.rows, violation, update.step, update.rung, feasible))
 
     def _look(self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None) -> Revealed:
         """The values at the action played, checked."""

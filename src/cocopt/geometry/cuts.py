@@ -234,7 +234,7 @@ def least_cuts(
     A set that is known by its projection alone is cut out of a box by its supporting halfspaces; the box grows for as
     long as the result touches it.
     """
-    if K.cones() is not None:
+    if K.conic:
         return _least_in(K, K, constraint, unit, point, limit, tol)
     both = Stack([constraint, Membership(K)])
     foot = K._project(point)

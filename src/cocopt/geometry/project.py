@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
-from cocopt._terms import new
+from cocopt._terms import new, quiet
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
 from cocopt.geometry.batch import DENSE, KERNEL_ROWS, joined, kernel_rows, solve_batch
@@ -138,8 +138,12 @@ def solve_projection(
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
-        return Projection(K._project(require_finite("point", points)), "set", np.True_, np.float64(0.0))
-    return descend(K, constraint, points, None, None, infeasible, cuts, tol)
+        found = Projection(K._project(require_finite("point", points)), "set", np.True_, _ZERO)
+    else:
+        found = descend(K, constraint, points, None, None, infeasible, cuts, tol)
+    shape = found.point.shape[:-1]
+    feasible, least = (np.broadcast_to(part, shape)[()] for part in (found.feasible, found.least_violation))
+    return found._replace(feasible=feasible, least_violation=least)
 
 
 def descend(
@@ -154,19 +158,21 @@ def descend(
 ) -> Projection:
     """The ladder, on checked arguments: all trials by the kernel where there is one, the rest one by one.
 
-    ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None for a projection.
+    ``cap`` (..., M) and ``total`` (...) are the caps of the multipliers (see `Problem`), None for a projection. If all
+    trials are feasible, one `np.True_` says so.
     """
     try:
         found = solve_batch(K, constraint, point, cap, total)
+    except RuntimeWarning:  # numpy's word on an overflow, where warnings are errors: the statuses say what it did
+        with quiet():  # (not always, since that takes as long as a small projection)
+            found = solve_batch(K, constraint, point, cap, total)
     except ValueError:
         trials(constraint, point)  # says so if the leading axes are at fault
         raise
     if found is not None:
         x, nu, status, rung = found
-        if status.ndim == 0 and not status:  # 0 is CONVERGED
+        if not (status.any() if status.ndim else status):  # 0 is CONVERGED
             return new(Projection, (x, rung, np.True_, _ZERO, nu, 0))
-        if not status.any():
-            return Projection(x, rung, np.ones(status.shape, dtype=bool), np.zeros(status.shape), nu)
         if (status == NONFINITE).any():
             require_finite("point", point)
             constraint._blame(point)
@@ -211,7 +217,7 @@ def _one_by_one(
     if infeasible == "raise" and not feasible.all():
         trials = np.flatnonzero(~feasible)
         raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials])
-    return Projection(x, rung, feasible[()], least[()], nu, used)
+    return Projection(x, rung, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
 
 
 def _one(problem: Problem, cuts: int, tol: float) -> Projection:
@@ -237,12 +243,7 @@ def _one(problem: Problem, cuts: int, tol: float) -> Projection:
 def _promised(problem: Problem, x: Array) -> bool:
     """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
     K, constraint = problem.K, problem.constraint
-    return not problem.projects or constraint.cones() is None or not _conic(K) or excess(K, constraint, x) <= EMPTY
-
-
-def _conic(K: ConvexSet) -> bool:
-    """Whether K has a conic form (which for a polyhedron goes without saying: its dense cones need not be built)."""
-    return K.polyhedral() is not None or K.cones() is not None
+    return not problem.projects or constraint.cones() is None or not K.conic or excess(K, constraint, x) <= EMPTY
 
 
 def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solution, int]]:
@@ -261,7 +262,7 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
     solution = solve_dual(problem)
     if solution is not None:
         yield "dual", solution, 0
-    if _conic(K):
+    if K.conic:
         if affine is None and problem.projects:
             # a structured constraint that the solver could not settle keeps its sharper promise
             structured = constraint.cones() is not None
@@ -384,8 +385,8 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
             return f"kernel: compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
         if polyhedral is not None:
             return f"daqp: an active-set method, {rows} rows"
-        if K.cones() is None:
+        if not K.conic:
             return "dual: K is known by its projection alone, one multiplier a row"
-    if single.cones() is not None and K.cones() is not None and K.dim <= DENSE:
+    if K.dim <= DENSE and K.conic and single.cones() is not None:
         return "clarabel: K and the constraint as stacked cones, an interior-point method"
     return "cuts: cutting planes from values and subgradients"

@@ -17,7 +17,7 @@ __all__ = ["core"]
 
 _HOMES = {
     "add_round": "ledger",
-    "affine_rows": "losses",
+    "affine_rows": "values",
     "ball_halfspace": "halfspace",
     "ball_rows": "rows",
     "ball_rows_sum": "sumcap",
@@ -25,7 +25,7 @@ _HOMES = {
     "box_rows": "rows",
     "box_rows_sum": "sumcap",
     "fold": "ledger",
-    "norm_loss": "losses",
+    "norm_loss": "values",
     "scratch": "rows",
     "simplex_halfspace": "simplex",
 }

@@ -313,7 +313,7 @@ def in_box(where, y, A, b, cap, wide, tall, x, nu):
         lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
     )  # fmt: skip
     for i in range(M):
-        nu[i] = nu[i] / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+        nu[i] = nu[i] / max(norms[i], 1e-170) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
     x_norm = np.sqrt(dot(x, x))
     if status == CONVERGED and y_norm > FAR * x_norm:
         # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
@@ -426,8 +426,8 @@ def in_ball(where, y, A, b, cap, wide, tall, x, nu):
     for j in range(n):
         x[j] += center[j]
     for i in range(M):
-        share = nu[i] / max(s, 1e-300) if nu[i] > 0.0 else 0.0
-        nu[i] = share / max(norms[i], 1e-300) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+        share = nu[i] / max(s, 1e-170) if nu[i] > 0.0 else 0.0
+        nu[i] = share / max(norms[i], 1e-170) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
     return status
 
 

@@ -60,6 +60,10 @@ class Ball(ConvexSet):
     def scale(self) -> float:
         return largest(self.center, self.radius)
 
+    @property
+    def conic(self) -> bool:
+        return True
+
     def cones(self) -> Cones:
         A = np.concatenate([np.zeros((1, self.dim)), -np.eye(self.dim)])
         b = np.concatenate([[self.radius], -self.center])

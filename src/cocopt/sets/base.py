@@ -27,8 +27,8 @@ class Polyhedral(NamedTuple):
 class ConvexSet(ABC):
     """A non-empty closed convex set K in R^n.
 
-    A new set needs `dim`, `_project` and `_violation`; `diameter`, `cones` and `polyhedral` open faster rungs
-    and more algorithms. Sets are immutable. Points are (..., n): leading axes are trials.
+    A new set needs `dim`, `_project` and `_violation`; `diameter`, `polyhedral` and (where K is curved) `cones` open
+    faster rungs and more algorithms. Sets are immutable. Points are (..., n): leading axes are trials.
 
     Examples
     --------
@@ -90,9 +90,24 @@ class ConvexSet(ABC):
         """A typical length of the set's own data, the unit of relative tolerances."""
         return 1.0
 
+    @property
+    def conic(self) -> bool:
+        """Whether K has a conic form; to know that, its dense matrix (n × n or more) need not be built."""
+        return self.polyhedral() is not None or self.cones() is not None
+
     def cones(self) -> Cones | None:
-        """K in conic form, or None if K is known by its projection alone."""
-        return None
+        """K in conic form, that of a polyhedron made from its rows; None if K is known by its projection alone."""
+        polyhedral = self.polyhedral()
+        if polyhedral is None:
+            return None
+        lower, upper, A, b, equalities = polyhedral
+        high, low = np.flatnonzero(upper < np.inf), np.flatnonzero(lower > -np.inf)
+        bounds = np.zeros((high.size + low.size, self.dim))
+        bounds[np.arange(high.size), high] = 1.0
+        bounds[np.arange(high.size, len(bounds)), low] = -1.0
+        A, b = np.concatenate([A, bounds]), np.concatenate([b, upper[high], -lower[low]])
+        kinds = (("zero", equalities), ("nonneg", b.size - equalities))
+        return Cones(A, b, np.zeros((b.size, 0)), tuple((kind, size) for kind, size in kinds if size))
 
     def polyhedral(self) -> Polyhedral | None:
         """K as bounds and rows, or None if it is not a polyhedron (or has too many facets to list)."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, as_floats, frozen, positive_int, require_finite
-from cocopt.cones import Cones
 from cocopt.errors import EmptySet, InvalidInput
 from cocopt.sets.base import ConvexSet, Polyhedral
 
@@ -77,13 +76,6 @@ class Box(ConvexSet):
         bounds = np.abs(np.concatenate([self.lower, self.upper]))
         bounds = bounds[(bounds > 0) & (bounds < 1e20)]  # beyond 1e20 a bound stands for "none"
         return float(bounds.max()) if bounds.size else 1.0
-
-    def cones(self) -> Cones:
-        eye = np.eye(self.dim)
-        low, high = np.isfinite(self.lower), np.isfinite(self.upper)
-        A = np.concatenate([eye[high], -eye[low]])
-        b = np.concatenate([self.upper[high], -self.lower[low]])
-        return Cones(A, b, np.zeros((b.size, 0)), (("nonneg", b.size),) if b.size else ())
 
     def polyhedral(self) -> Polyhedral:
         return Polyhedral(self.lower, self.upper, np.zeros((0, self.dim)), np.zeros(0))

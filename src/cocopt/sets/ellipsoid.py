@@ -85,6 +85,10 @@ class Ellipsoid(ConvexSet):
     def scale(self) -> float:
         return largest(self.center, self._sigma)
 
+    @property
+    def conic(self) -> bool:
+        return True
+
     def cones(self) -> Cones:
         # ‖diag(1/σ) Uᵀ(x − c)‖ ≤ 1 times max σ: a slack in these units is at least the distance it stands for
         rows = self._axes.T * (self._sigma[0] / self._sigma)[:, None]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, as_floats, frozen, require_finite, scalar
-from cocopt.cones import Cones
 from cocopt.errors import EmptySet, InvalidInput
 from cocopt.sets.base import ConvexSet, Polyhedral, largest, rounding
 
@@ -61,9 +60,6 @@ class Halfspace(ConvexSet):
     @property
     def scale(self) -> float:
         return largest(self._offset)
-
-    def cones(self) -> Cones:
-        return Cones(self._unit[None, :], np.array([self._offset]), np.zeros((1, 0)), (("nonneg", 1),))
 
     def polyhedral(self) -> Polyhedral:
         free = np.full(self.dim, np.inf)

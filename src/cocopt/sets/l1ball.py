@@ -58,6 +58,10 @@ class L1Ball(ConvexSet):
     def scale(self) -> float:
         return largest(self.center, self.radius)
 
+    @property
+    def conic(self) -> bool:
+        return True
+
     def cones(self) -> Cones:
         n, eye = self.dim, np.eye(self.dim)  # |x − c| ≤ u, Σ u ≤ radius
         A = np.block([[eye, -eye], [-eye, -eye], [np.zeros((1, n)), np.ones((1, n))]])

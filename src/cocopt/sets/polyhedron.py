@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, as_floats, frozen, require_finite
-from cocopt.cones import Cones
 from cocopt.errors import EmptySet, InvalidInput, SolverFailure
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 
@@ -113,10 +112,6 @@ class Polyhedron(ConvexSet):
     def scale(self) -> float:
         sizes = np.abs(self._right[self._right != 0])
         return float(np.median(sizes)) if sizes.size else 1.0
-
-    def cones(self) -> Cones:
-        m = self._right.size
-        return Cones(self._rows, self._right, np.zeros((m, 0)), (("nonneg", m),) if m else ())
 
     def polyhedral(self) -> Polyhedral:
         free = np.full(self.dim, np.inf)

@@ -60,6 +60,10 @@ class Product(ConvexSet):
     def scale(self) -> float:
         return max(part.scale for part in self.sets)
 
+    @property
+    def conic(self) -> bool:
+        return all(part.conic for part in self.sets)
+
     def cones(self) -> Cones | None:
         pieces: list[Cones] = []
         start = 0

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from cocopt._arrays import Array, positive_int, scalar
-from cocopt.cones import Cones
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 
 __all__ = ["Simplex"]
@@ -56,11 +55,6 @@ class Simplex(ConvexSet):
     @property
     def scale(self) -> float:
         return self.total
-
-    def cones(self) -> Cones:
-        A = np.concatenate([np.ones((1, self.dim)), -np.eye(self.dim)])
-        b = np.concatenate([[self.total], np.zeros(self.dim)])
-        return Cones(A, b, np.zeros((self.dim + 1, 0)), (("zero", 1), ("nonneg", self.dim)))
 
     def polyhedral(self) -> Polyhedral:
         lower, upper = np.zeros(self.dim), np.full(self.dim, np.inf)
