@@ -3,7 +3,9 @@
 import contextlib
 import math
 import warnings
-from types import SimpleNamespace
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
@@ -14,8 +16,13 @@ TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio")
 # ---------------------------------------------------------------- sets: a projection, and CVXPY constraints
 
 
+class Plain(NamedTuple):
+    project: Callable
+    constraints: Callable
+
+
 def box(lower, upper):
-    return SimpleNamespace(
+    return Plain(
         project=lambda y: np.minimum(np.maximum(y, lower), upper),
         constraints=lambda x: [x >= lower, x <= upper],
     )
@@ -26,7 +33,7 @@ def ball(center, radius):
         distance = math.sqrt(sum((y - center) ** 2))
         return y if distance <= radius else center + (y - center) * radius / distance
 
-    return SimpleNamespace(project=project, constraints=lambda x: [cp.norm(x - center) <= radius])
+    return Plain(project=project, constraints=lambda x: [cp.norm(x - center) <= radius])
 
 
 def simplex(total):
@@ -40,7 +47,7 @@ def simplex(total):
                 high = middle
         return np.array([max(v - (low + high) / 2, 0.0) for v in y])
 
-    return SimpleNamespace(project=project, constraints=lambda x: [x >= 0, cp.sum(x) == total])
+    return Plain(project=project, constraints=lambda x: [x >= 0, cp.sum(x) == total])
 
 
 def ellipsoid(center, P):
@@ -60,7 +67,7 @@ def ellipsoid(center, P):
         return center + vectors @ (z * values / (values + (low + high) / 2))
 
     root = np.diag(values**-0.5) @ vectors.T
-    return SimpleNamespace(project=project, constraints=lambda x: [cp.norm(root @ (x - center)) <= 1])
+    return Plain(project=project, constraints=lambda x: [cp.norm(root @ (x - center)) <= 1])
 
 
 # ---------------------------------------------------------------- algorithms
@@ -84,6 +91,7 @@ def recoo(K, x, rounds, m=None, epsilon=0.1, worst=False):
     return np.array(points)
 
 
+@cache  # CVXPY takes longer to compile a problem than to solve it some sixty times
 def _hinge_prox(K, M, n):
     """argmin over x in K of ⟨c, x⟩ + w·max_i [⟨a_i, x⟩ − b_i]_+ + α‖x − x0‖², over 2α."""
     x, hinge = cp.Variable(n), cp.Variable(nonneg=True)

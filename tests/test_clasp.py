@@ -72,7 +72,7 @@ def test_clasp_equals_the_naive_loop_to_the_end(kind, constraint, rows, window, 
     check_against_reference(kind, constraint, rows, window, rule, seed)
 
 
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("seed", [200, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(201, 206))])
 def test_the_paper_s_setting_with_more_seeds(seed):
     rows, window = OPTIONS[seed % len(OPTIONS)]
     check_against_reference("Box", "rows", rows, window, "Power", seed, n=6)

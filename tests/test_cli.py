@@ -30,6 +30,11 @@ def test_help_explains_every_command() -> None:
         assert cli(command, "--help").exit_code == 0
 
 
+def test_the_version_is_told() -> None:
+    done = cli("--version")
+    assert (done.exit_code, done.stdout) == (0, f"cocopt {cocopt.__version__}\n")
+
+
 def test_it_is_installed_under_its_name() -> None:
     (entry,) = entry_points(name="cocopt", group="console_scripts")
     assert entry.load() is app
@@ -50,7 +55,7 @@ print(*({"numba", "scipy", "matplotlib", "joblib", "clarabel"} & set(sys.modules
 
 def test_reproduce_leaves_tables_and_figures(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    done = cli("reproduce", "svm", "olr", "--trials", "3", "--rounds", "40", "--jobs", "1", "--out", str(out))
+    done = cli("reproduce", "svm", "olr", "--trials", "3", "--rounds", "10", "--jobs", "1", "--out", str(out))
     assert done.exit_code == 0, done.output
     names = {path.name for path in out.iterdir()}
     assert names >= {"summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json", "chunks"}
@@ -62,7 +67,7 @@ def test_reproduce_leaves_tables_and_figures(tmp_path: Path) -> None:
         *(("olr", name) for name in ("clasp", "recoo", "adagrad", "switch")),
         *(("svm", name) for name in ("clasp", "recoo", "adagrad")),
     }
-    assert "olr: 40 rounds, 3 trials, seed 0" in done.stdout
+    assert "olr: 10 rounds, 3 trials, seed 0" in done.stdout
     assert re.search(r"Wall time: \d+\.\d s", done.stdout)
     assert "olr: clasp 3/3 trials" in done.stderr  # plain lines where there is no terminal
 
@@ -110,6 +115,10 @@ BAD = {
     "unknown option": (
         ["run", "olr", "-a", "clasp:row=all"],
         "clasp: option: expected a known name, got 'row'; did you mean rows",
+    ),
+    "the same algorithm twice": (
+        ["run", "olr", "-a", "clasp", "-a", "clasp"],
+        "got 'clasp' 2 times: tell them apart by their options (clasp:beta=0.7)",
     ),
     "zero trials": (["run", "olr", "--trials", "0"], "trials: expected a positive integer, got int 0"),
     "negative trials": (["reproduce", "olr", "--trials", "-5"], "trials: expected a positive integer, got int -5"),

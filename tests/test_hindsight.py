@@ -115,7 +115,7 @@ def test_agrees_with_clarabel(K: str, loss: str, limit: str) -> None:
     rounds = [drawn(rng, loss, limit) for _ in range(20)]
     if K == "simplex":  # so that the constraints have a point of it in common
         rounds = [_moved(r, inside) for r in rounds]
-    agrees(SETS[K], rounds, [1, 2, 3, 5, 20])
+    agrees(SETS[K], rounds, [1, 3, 20])
 
 
 def _moved(r: tuple[Any, Any, Any, Any], inside: float) -> tuple[Any, Any, Any, Any]:

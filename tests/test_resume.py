@@ -20,6 +20,7 @@ import cocopt
 from cocopt import state
 from cocopt.cli import app
 from cocopt.experiments import TrialFailed, chunks, runner
+from cocopt.experiments.results import write_tables
 
 PROBLEM = """
 import numpy as np
@@ -97,6 +98,16 @@ def test_finished_work_is_never_computed_again(files: Path, worked: list[Any]) -
     for label in first.algorithms:
         for metric, values in first.finals(label).items():
             np.testing.assert_array_equal(values, again.finals(label)[metric])
+
+
+def test_no_more_processes_than_cores_that_may_be_used(
+    files: Path, worked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_SMALL", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+    run(files, jobs=None)
+    assert worked == EVERYTHING  # in this process
 
 
 def test_only_what_is_new_is_computed(files: Path, worked: list[Any]) -> None:
@@ -209,8 +220,7 @@ def test_a_full_disk_loses_nothing_finished(files: Path, worked: list[Any], monk
 
 
 def command(out: Path, jobs: int) -> list[str]:
-    options = f"run olr-long -a clasp -a recoo --trials 100 --rounds 600 --jobs {jobs} --out {out}"
-    return [sys.executable, "-m", "cocopt", *options.split()]
+    return f"run olr-long -a clasp -a recoo --trials 125 --rounds 100 --jobs {jobs} --out {out}".split()
 
 
 def finished(out: Path) -> dict[str, int]:
@@ -221,7 +231,8 @@ def finished(out: Path) -> dict[str, int]:
 def interrupt(out: Path, jobs: int, signals: int, more: int) -> tuple[int, str]:
     """Starts a run in a process of its own and stops it, with its helpers, when it has finished some more chunks."""
     before = len(finished(out))
-    process = subprocess.Popen(command(out, jobs), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    program = [sys.executable, "-m", "cocopt", *command(out, jobs)]
+    process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         while process.poll() is None and len(finished(out)) < before + more:
             time.sleep(0.005)
@@ -249,10 +260,10 @@ def test_killed_several_times_it_ends_as_if_nothing_had_happened(jobs: int, tmp_
         assert kept.items() <= now.items()  # nothing was written anew
         kept = now
     assert not (out / "summary.csv").exists()
-    subprocess.run(command(out, jobs), check=True, capture_output=True)
+    assert CliRunner().invoke(app, command(out, jobs)).exit_code == 0
     assert kept.items() <= finished(out).items()
-    subprocess.run(command(quiet, 3 - jobs), check=True, capture_output=True)
+    result = cocopt.run("olr-long", ["clasp", "recoo"], 125, 100, jobs=3 - jobs, out=quiet, tables=False)
+    write_tables([result], quiet)
     assert finished(out).keys() == finished(quiet).keys()
-    for path in sorted(quiet.iterdir()):
-        if path.is_file():
-            assert path.read_bytes() == (out / path.name).read_bytes(), path.name
+    for name in ("summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json"):
+        assert (quiet / name).read_bytes() == (out / name).read_bytes(), name

@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -32,7 +33,6 @@ from cocopt.geometry import solve_projection
 from cocopt.geometry.cutter import cut, largest_row
 
 T = 60
-SEEDS = (0, 1, 2)
 
 
 def spread(n):
@@ -52,18 +52,25 @@ SETS = {
 }
 
 
+@cache
+def build(name, n):
+    """The set, the library's and the naive one."""
+    return tuple(make(n) for make in SETS[name])
+
+
 class Stream:
     """One trial a seed; `rounds` are the library's, `single(k)` those of the k-th trial for the plain loops."""
 
-    def __init__(self, kind, strongly_convex):
+    def __init__(self, kind, strongly_convex, seeds):
+        self.trials = len(seeds)
         if kind == "svm":
-            self.A, self.b = map(np.array, zip(*(naive.svm(seed, T) for seed in SEEDS), strict=True))
+            self.A, self.b = map(np.array, zip(*(naive.svm(seed, T) for seed in seeds), strict=True))
             P = np.diag([1.0, 1.0, 1.0, 1.0, 0.0])
             self.n, self.m = 5, 1.0 if strongly_convex else None
             self.loss = lambda t: losses.Quadratic(P, np.zeros(5))
             self.gradient = lambda k, t: naive.quadratic_gradient(P, np.zeros(5))
             return
-        H, y, self.A, self.b = map(np.array, zip(*(naive.regression(seed, T) for seed in SEEDS), strict=True))
+        H, y, self.A, self.b = map(np.array, zip(*(naive.regression(seed, T) for seed in seeds), strict=True))
         self.n, self.m = 10, 0.5 if strongly_convex else None
         if strongly_convex:
             P, q = H.swapaxes(-1, -2) @ H + 0.5 * np.eye(10), -np.einsum("ktij,kti->ktj", H, y)
@@ -74,7 +81,7 @@ class Stream:
             self.gradient = lambda k, t: naive.norm_gradient(H[k, t], y[k, t])
 
     def start(self, K):
-        return K.project(np.random.default_rng(7).uniform(0, 1, (len(SEEDS), self.n)))
+        return K.project(np.random.default_rng(7).uniform(0, 1, (self.trials, self.n)))
 
     def single(self, k):
         return [(self.gradient(k, t), self.A[k, t], self.b[k, t]) for t in range(T)]
@@ -88,7 +95,11 @@ class Stream:
         return np.stack(points, axis=1)
 
 
-@pytest.fixture(params=list(itertools.product(["regression", "svm"], [False, True])), ids=str)
+KINDS = list(itertools.product(["regression", "svm"], [False, True]))
+MORE = [pytest.param((*kind, (2, 3, 4)), marks=pytest.mark.slow) for kind in KINDS]
+
+
+@pytest.fixture(params=[*((*kind, (0, 1)) for kind in KINDS), *MORE], ids=str)
 def stream(request):
     return Stream(*request.param)
 
@@ -96,7 +107,7 @@ def stream(request):
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("rows", ["all", "worst"])
 def test_recoo_is_its_argmin(stream, name, rows):
-    K, plain = (make(stream.n) for make in SETS[name])
+    K, plain = build(name, stream.n)
     learner = RECOO(K, start=stream.start(K), strong_convexity=stream.m, epsilon=0.2, rows=rows)
     points = stream.play(learner)
     for k, start in enumerate(stream.start(K)):
@@ -107,7 +118,7 @@ def test_recoo_is_its_argmin(stream, name, rows):
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize(("G", "V"), [(2.0, 1.0), (0.05, 1.0), (8.0, T**-0.5)])
 def test_adagrad_is_its_formula(stream, name, G, V):
-    K, plain = (make(stream.n) for make in SETS[name])
+    K, plain = build(name, stream.n)
     V = V if stream.m is None else 1.0  # the strongly convex form sets its own
     points = stream.play(AdaGrad(K, T, G, start=stream.start(K), strong_convexity=stream.m, weight=V))
     for k, start in enumerate(stream.start(K)):
@@ -118,7 +129,7 @@ def test_adagrad_is_its_formula(stream, name, G, V):
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("at", ["x", "xb"])
 def test_clasp_f_is_its_formula(stream, name, at):
-    K, plain = (make(stream.n) for make in SETS[name])
+    K, plain = build(name, stream.n)
     schedule = steps.Power(0.5) if stream.m is None else steps.StronglyConvex(stream.m)
     points = stream.play(CLASPF(K, start=stream.start(K), steps=schedule, gradient_at=at))
     for k, start in enumerate(stream.start(K)):
@@ -147,7 +158,7 @@ def multiplier(K, A, b, target):
 @pytest.mark.parametrize("m", [None, 1.0])
 def test_recoo_is_clasp_where_the_price_allows(name, M, m):
     H, y, A, b = naive.regression(11, T)
-    K = SETS[name][0](10)
+    K, _ = build(name, 10)
     kinds = set()
     for scale in (1.0, 0.03):
         learner, Q = RECOO(K, start=K.project(np.full(10, 0.5)), strong_convexity=m), 1.0

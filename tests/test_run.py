@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cocopt
-from cocopt import CLASP, Box, constraints, losses, problems, steps
-from cocopt.errors import InvalidInput
+from cocopt import CLASP, Box, constraints, hindsight, losses, problems, steps
+from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.experiments import Result, TrialFailed
 from cocopt.experiments.algorithms import resolve
 from cocopt.experiments.plots import _look, figure
@@ -420,6 +420,19 @@ def test_a_failure_names_problem_algorithm_trial_and_round() -> None:
     error = caught.value
     assert (error.problem, error.algorithm, error.trial, error.round) == ("Poisoned", "mine", 12, 7)
     assert re.match("Poisoned, mine, trial 12, round 7: ", str(error))
+
+
+def test_a_failure_in_hindsight_names_its_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    best_fixed = hindsight.best_fixed
+
+    def fails(problem: problems.Problem, seed: int, trials: Any, checkpoints: Any) -> Any:
+        if 12 in trials:
+            raise SolverFailure("too thin")
+        return best_fixed(problem, seed, trials, checkpoints)
+
+    monkeypatch.setattr(hindsight, "best_fixed", fails)
+    with pytest.raises(TrialFailed, match="Targets, best action in hindsight, trial 12, round 5: too thin"):
+        cocopt.run(Targets(), "clasp", trials=20, rounds=5, chunk=10)
 
 
 def test_failures_reach_us_from_other_processes() -> None:

@@ -43,7 +43,7 @@ def naive(kind, start, stream, **options):
 
 @pytest.mark.parametrize("rows", ["all", "worst"])
 @pytest.mark.parametrize("threshold", [None, 2.0])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_regression_equals_a_naive_loop(seed, threshold, rows):
     start = np.random.default_rng(seed + 100).uniform(0, 1, 6)
     constants = {"horizon": ROUNDS, "lipschitz": 3.0, "threshold": threshold, "rows": rows}

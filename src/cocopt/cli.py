@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 app = typer.Typer(
-    help="Constrained online convex optimization: experiments with true regret, confidence intervals and bounds.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -24,6 +23,23 @@ _Seed = Annotated[int, typer.Option(help="The seed of all data.")]
 _Jobs = Annotated[int | None, typer.Option(help="Processes; without it one a core. The numbers do not depend on it.")]
 _Engine = Annotated[str, typer.Option(help="local, or dask for a Dask cluster (needs cocopt\\[dask]).")]
 _Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables, only errors.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from cocopt import __version__
+
+        typer.echo(f"cocopt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Constrained online convex optimization: experiments with true regret, confidence intervals and bounds."""
 
 
 @app.command()

@@ -22,6 +22,7 @@ __all__ = [
     "InvalidInput",
     "SolverFailure",
     "StateError",
+    "TrialFailed",
 ]
 
 
@@ -105,6 +106,25 @@ class InfeasibleRound(CocoptError):
             f"K and the constraint have no point in common{where}: "
             f"the least possible violation is {float(least_violation.max()):.6g}"
         )
+
+
+class TrialFailed(CocoptError, RuntimeError):
+    """An algorithm or a problem failed in some round of some trial; everything else that was finished is kept.
+
+    Attributes
+    ----------
+    problem, algorithm : str
+    trial, round : int
+    reason : str
+        What went wrong.
+    """
+
+    def __init__(self, problem: str, algorithm: str, trial: int, round: int, reason: str) -> None:
+        super().__init__(problem, algorithm, trial, round, reason)
+        self.problem, self.algorithm, self.trial, self.round, self.reason = problem, algorithm, trial, round, reason
+
+    def __str__(self) -> str:
+        return f"{self.problem}, {self.algorithm}, trial {self.trial}, round {self.round}: {self.reason}"
 
 
 def _some(trials: tuple[int, ...], limit: int = 8) -> str:

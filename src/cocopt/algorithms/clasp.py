@@ -19,7 +19,7 @@ from cocopt.geometry.project import descend
 from cocopt.metrics import CompensatedSum
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule, checked_step
-from cocopt.theory import Certificate
+from cocopt.theory import Bounds, Certificate, bounds
 
 __all__ = ["CLASP"]
 
@@ -80,7 +80,7 @@ class CLASP(Learner):
       CCV₂ ≤ L_g²(D² + (2 L_f D/m)(1 + ln T)): both logarithmic.
 
     No horizon and no constant needs to be known. `certificate` gives the regret bound that the run itself proves, and
-    [`cocopt.theory.bounds`][] the a-priori ones. Steps are counted in losses: a round without one takes none.
+    `bounds` the a-priori ones. Steps are counted in losses: a round without one takes none.
 
     Parameters
     ----------
@@ -139,6 +139,10 @@ class CLASP(Learner):
         self.window = None if window is None else positive_int("window", window)
         self._history = None if window == 1 else "hist" if window is None else "window"
         super().__init__(K, start)
+
+    def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
+        """What is promised for T rounds, see [`cocopt.theory.bounds`][]."""
+        return bounds(self.steps, T, diameter=self.K.diameter, lipschitz_f=lipschitz_f, lipschitz_g=lipschitz_g)
 
     def certificate(self) -> Certificate:
         """The regret bound that this run proves, one a trial; void once its assumptions were seen to fail."""

@@ -117,7 +117,7 @@ def resolve(given: Given | Sequence[Given] | Mapping[str, Given]) -> list[Algori
         if labels.count(label) > 1:
             raise InvalidInput(
                 f"algorithms: expected different names, got {label!r} {labels.count(label)} times: "
-                "tell them apart by a mapping {name: algorithm, ...}"
+                "tell them apart by their options (clasp:beta=0.7), or in Python by a mapping {name: algorithm, ...}"
             )
     return found
 

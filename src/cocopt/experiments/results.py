@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array, _describe
-from cocopt.algorithms import CLASP, Learner
+from cocopt.algorithms import Learner
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm
 from cocopt.experiments.chunks import code, open_folder, versions
 from cocopt.experiments.specs import nearest
-from cocopt.theory import Bounds, bounds
+from cocopt.theory import Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -276,13 +276,11 @@ def _promise(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float)
     diameter: Any = getattr(learner, "diameter", None) or np.inf
     if modulus > problem.strong_convexity or diameter < problem.K.diameter:
         return None
-    if isinstance(learner, CLASP):
-        return bounds(learner.steps, T, diameter=problem.K.diameter, lipschitz_f=L_f, lipschitz_g=L_g)
     if not hasattr(learner, "bounds"):
         return None
     try:
         promised: Bounds = learner.bounds(T, lipschitz_f=L_f, lipschitz_g=L_g)
-    except InvalidInput:  # it was told a Lipschitz constant that does not hold
+    except InvalidInput:  # no theorem covers its steps, or it was told a Lipschitz constant that does not hold
         return None
     return promised
 

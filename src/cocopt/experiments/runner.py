@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cocopt import hindsight, problems
 from cocopt._arrays import Array, _describe, positive_int
-from cocopt.errors import CocoptError, InvalidInput
+from cocopt.errors import CocoptError, InvalidInput, TrialFailed
 from cocopt.experiments.algorithms import Algorithm, Given, resolve
 from cocopt.experiments.chunks import Chunks
 from cocopt.experiments.progress import show
@@ -24,7 +24,7 @@ from cocopt.experiments.results import Result
 from cocopt.experiments.specs import Spec, by_value, fingerprint, parse
 from cocopt.problems import Problem
 
-__all__ = ["CHUNK", "TrialFailed", "get_problem", "recorded", "run"]
+__all__ = ["CHUNK", "get_problem", "recorded", "run"]
 
 #: trials that one learner plays at once; part of what makes a run the same to the last bit
 CHUNK = 25
@@ -34,25 +34,6 @@ _HINDSIGHT = "best action in hindsight"
 _SMALL = 20_000  # rounds of chunks: below this other processes would take longer to start than the work takes
 
 Arrays = dict[str, Array]
-
-
-class TrialFailed(CocoptError, RuntimeError):
-    """An algorithm or a problem failed in some round of some trial; everything else that was finished is kept.
-
-    Attributes
-    ----------
-    problem, algorithm : str
-    trial, round : int
-    reason : str
-        What went wrong.
-    """
-
-    def __init__(self, problem: str, algorithm: str, trial: int, round: int, reason: str) -> None:
-        super().__init__(problem, algorithm, trial, round, reason)
-        self.problem, self.algorithm, self.trial, self.round, self.reason = problem, algorithm, trial, round, reason
-
-    def __str__(self) -> str:
-        return f"{self.problem}, {self.algorithm}, trial {self.trial}, round {self.round}: {self.reason}"
 
 
 class _Stopped(Exception):
@@ -262,11 +243,11 @@ def _execute(
     units: Mapping[int, _Unit], jobs: int | None, engine: str
 ) -> Generator[tuple[int, Arrays | TrialFailed], None, None]:
     """The outcome of each unit as it comes, in any order."""
-    if jobs is None:
-        little = sum(unit.rounds for unit in units.values()) < _SMALL
-        jobs = 1 if little and engine == "local" else os.cpu_count() or 1
     if not units:
         return
+    if jobs is None:
+        little = sum(unit.rounds for unit in units.values()) < _SMALL
+        jobs = 1 if little and engine == "local" else _cores()
     if jobs == 1 and engine == "local":
         for i, unit in units.items():
             yield i, _work(unit)
@@ -288,6 +269,14 @@ def _execute(
                 outcomes.close()  # work that nobody waits for any more is given up: joblib would warn of that
 
 
+def _cores() -> int:
+    """How many this process may use, which the scheduler or a container may have limited."""
+    from joblib import cpu_count
+
+    cores: int = cpu_count()
+    return cores
+
+
 def _require_cluster() -> None:
     try:
         from distributed import Client, get_client
@@ -306,9 +295,13 @@ def _numbered(i: int, unit: _Unit) -> tuple[int, Arrays | TrialFailed]:
 def _work(unit: _Unit) -> Arrays | TrialFailed:
     """The unit's arrays, or the failure that names trial and round."""
     try:
-        return _compare(unit) if unit.algorithm is None else _play(unit, unit.algorithm)
+        return _results(unit)
     except _Stopped as stop:
         return _culprit(unit, stop)
+
+
+def _results(unit: _Unit) -> Arrays:
+    return _compare(unit) if unit.algorithm is None else _play(unit, unit.algorithm)
 
 
 def _play(unit: _Unit, algorithm: Algorithm) -> Arrays:
@@ -350,10 +343,10 @@ def _compare(unit: _Unit) -> Arrays:
 def _culprit(unit: _Unit, stop: _Stopped) -> TrialFailed:
     """Which trial it was, by playing ever fewer of them."""
     half = unit.count // 2
-    if unit.algorithm is not None and half > 0:
+    if half > 0:
         for part in (replace(unit, count=half), replace(unit, first=unit.first + half, count=unit.count - half)):
             try:
-                _play(part, unit.algorithm)
+                _results(part)
             except _Stopped as found:
                 if found.round == stop.round:
                     return _culprit(part, found)
