@@ -156,10 +156,10 @@ def main() -> None:
     for title, measure in [
         (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
         ("From 1 row to 100", lambda: sweep(max(2, repeat // 4))),
-        ("Large n", lambda: growth(max(3, repeat // 3), largest=not options.quick)),
+        ("Large n", lambda: growth(repeat, largest=not options.quick)),
         (
             "CLASP on the paper's regression, time per trial and round",
-            lambda: clasp.table(race, row, max(2, repeat // 3)),
+            lambda: clasp.table(race, row, repeat),
         ),
         ("Persistent constraints, time per trial and round", lambda: growing.table(row, repeat)),
         ("The paper's algorithms, time per trial and round", lambda: rivals.table(race, row, max(2, repeat // 3))),
