@@ -93,11 +93,11 @@ _kept = threading.local()
 
 
 def _room(shape: tuple[int, ...]) -> Array:
-    """An array to be used at once; one of moderate size is kept for the thread, since new memory is slow."""
+    """An array to be used at once; one that is large, but not huge, is kept for the thread, as new pages are slow."""
     room: Array | None = getattr(_kept, "room", None)
     if room is None or room.shape != shape:
         room = np.empty(shape)
-        if room.size <= 2_000_000:
+        if 16_384 <= room.size <= 2_000_000:
             _kept.room = room
     return room
 
