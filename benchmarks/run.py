@@ -155,7 +155,7 @@ def main() -> None:
     figures = []
     for title, measure in [
         (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
-        ("From 1 row to 100", lambda: sweep(max(2, repeat // 4))),
+        ("From 1 row to 100", lambda: sweep(max(2, repeat // 2))),
         ("Large n", lambda: growth(repeat, largest=not options.quick)),
         (
             "CLASP on the paper's regression, time per trial and round",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -161,6 +163,24 @@ def test_lists_with_hardly_any_room_change_nothing(seed, room):
             S, squares = S.squares(played)
             naive = sum(np.maximum(g.value(played), 0.0) ** 2 for g in told)
             np.testing.assert_allclose(squares, naive, rtol=1e-9, atol=1e-18)
+
+
+def test_many_coordinates_need_no_square_memory():
+    rng, n = np.random.default_rng(0), 5000
+    K, told = Box(-1.0, 1.0, dim=n), []
+    S = Growing.begin(K, ())
+    tracemalloc.start()
+    try:
+        for _ in range(8):
+            A = rng.normal(size=(3, n))
+            told.append(constraints.Affine(A, 0.1 * np.linalg.norm(A, axis=1)))
+            y = rng.normal(size=n)
+            S, found = S.plus(told[-1]).project(y)
+            np.testing.assert_allclose(found.point, cocopt.project(K, constraints.Stack(told), y), rtol=0, atol=1e-9)
+        assert tracemalloc.get_traced_memory()[1] < 100e6  # an n × n array has 200 MB
+    finally:
+        tracemalloc.stop()
+    assert found.rung == "kernel"
 
 
 def test_a_batch_equals_its_trials():

@@ -36,6 +36,7 @@ Arrays = dict[str, NDArray[Any]]
 ROUNDING = 1e-13  # a row violated by less than this share of its terms counts as satisfied
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
 ROOM = 64  # rows that a list has room for at least
+HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
 JOIN = 4  # rows that join a working set of the ladder at a time
 PERIOD = 32  # after so many rounds the room is judged
 LOOK = 100  # what making a list costs besides looking at all rows, in rows
@@ -209,7 +210,7 @@ class Growing(NamedTuple):
     told: Told | None
     box: tuple[Array, Array]  # (B, n) each, an outer box; infinite if none may be forgotten for it
     due: int  # the number of rows at which forgetting is tried next
-    working: Integers  # (B, 2n + 8): which rows the next projection starts with, −1 for none
+    working: Integers  # (B, w), w = 2n + 8 or HELD: which rows the next projection starts with, −1 for none
     curved: tuple[Constraint, ...]  # constraints that are not affine
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
 
@@ -225,7 +226,7 @@ class Growing(NamedTuple):
                 lower, upper = np.maximum(lower, poly.lower), np.minimum(upper, poly.upper)
         box = np.broadcast_to(lower, (B, n)), np.broadcast_to(upper, (B, n))
         told = Told.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
-        working = np.full((B, 2 * n + 8), -1)
+        working = np.full((B, min(2 * n + 8, HELD)), -1)
         return cls(
             K, batch, 0, Store.empty(B, n), Near.nothing(B, n), 0, PERIOD, told, box, 2 * ROOM, working, (), ((),) * B
         )
