@@ -304,6 +304,16 @@ def test_a_stack_is_its_members_one_after_the_other(batch):
     assert (g.trials(0) if len(batch) == 1 else mixed(rng, ())).cones() is None  # a black box among them
 
 
+def test_conic_says_whether_there_are_cones():
+    rng = np.random.default_rng(0)
+    single = [draw(kind, rng)[0] for kind in KINDS]
+    smooth = Stack([g for g in single if g.cones() is not None])
+    every = [*single, smooth, Stack(single), smooth.select(1), Stack(single).select(1)]
+    assert {g.conic for g in every} == {True, False}
+    for g in every:
+        assert g.conic == (g.cones() is not None), g
+
+
 def test_cones_of_a_stack():
     rng = np.random.default_rng(11)
     g = Stack(mixed(rng, ()).members[:-1])

@@ -336,6 +336,19 @@ def test_explaining_costs_no_square_matrix(kind: Any) -> None:
     assert peak <= 100 * 8 * n  # some vectors; a square matrix would be 20 GB
 
 
+def test_a_curved_constraint_in_many_dimensions_costs_no_square_matrix() -> None:
+    n = 4000
+    y = np.random.default_rng(0).normal(size=n)
+    tracemalloc.start()
+    try:
+        x = cocopt.project(cocopt.Box(-1.0, 1.0, dim=n), constraints.NormBall(np.zeros(n), 10.0), y)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(x, 10.0 * y / np.linalg.norm(y), rtol=0, atol=1e-6)  # the box does not bind
+    assert peak < 8 * n * n
+
+
 def test_the_inputs_are_left_alone() -> None:
     A, b, y = np.array([[1.0, 2.0], [1e6, 0.0]]), np.array([1.0, np.inf]), np.array([3.0, 4.0])
     copies = A.copy(), b.copy(), y.copy()

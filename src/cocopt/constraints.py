@@ -97,6 +97,11 @@ class Constraint(ABC):
         """(A, b) with shapes (..., M, n) and (..., M) if every row is affine, else None."""
         return None
 
+    @property
+    def conic(self) -> bool:
+        """Whether there is a conic form; to know that, its dense matrix (n × n or more) need not be built."""
+        return self.cones() is not None
+
     def cones(self) -> Cones | None:
         """The constraint in conic form, or None for a black box. Only for a single constraint (``batch == ()``)."""
         return None
@@ -200,6 +205,10 @@ class Affine(Constraint):
     def affine(self) -> tuple[Array, Array]:
         return self.A, self.b
 
+    @property
+    def conic(self) -> bool:
+        return True
+
     def cones(self) -> Cones:
         self._require_single()
         self._require_finite_data()
@@ -268,6 +277,10 @@ class NormBall(Constraint):
         radius = np.abs(_finite_part(self.radius, np.inf))
         return np.maximum(np.maximum(_norm(x), _norm(self.center)), radius)[..., None]
 
+    @property
+    def conic(self) -> bool:
+        return True
+
     def cones(self) -> Cones:
         """(radius + t, x − center) in the second-order cone."""
         self._require_single()
@@ -329,6 +342,10 @@ class Quadratic(Constraint):
         size = _norm(x)
         P: Array = np.linalg.norm(self.P, axis=(-2, -1))
         return ((0.5 * P * size + _norm(self.q)) * size + np.abs(_finite_part(self.r, -np.inf)))[..., None]
+
+    @property
+    def conic(self) -> bool:
+        return True
 
     def cones(self) -> Cones:
         """½‖Fx‖² ≤ s with P = FᵀF, s = t − ⟨q, x⟩ − r, as (s/κ + 1, s/κ − 1, √(2/κ) Fx) in the second-order cone.
@@ -408,6 +425,10 @@ class SecondOrder(Constraint):
     def magnitude(self, x: Array) -> Array:
         A: Array = np.linalg.norm(self.A, axis=(-2, -1))
         return ((A + _norm(self.c)) * _norm(x) + _norm(self.b) + np.abs(_finite_part(self.d, np.inf)))[..., None]
+
+    @property
+    def conic(self) -> bool:
+        return True
 
     def cones(self) -> Cones:
         """(⟨c, x⟩ + d + t, A x + b) in the second-order cone."""
@@ -533,6 +554,10 @@ class Stack(Constraint):
             b.append(_terms.spread(rows[1], (*self.batch, rows[1].shape[-1])))
         return np.concatenate(A, axis=-2), np.concatenate(b, axis=-1)
 
+    @property
+    def conic(self) -> bool:
+        return all(member.conic for member in self.members)
+
     def cones(self) -> Cones | None:
         self._require_single()
         pieces = []
@@ -605,6 +630,10 @@ class _Row(Constraint):
         values = np.broadcast_to(values, (*lead, *values.shape[values.ndim - inner :]))
         row = np.broadcast_to(self.row, lead).reshape(*lead, *(1,) * inner)
         return np.take_along_axis(values, row, axis=-inner)
+
+    @property
+    def conic(self) -> bool:
+        return self.of.conic
 
     def cones(self) -> Cones | None:
         self._require_single()

@@ -65,6 +65,10 @@ class Relaxed(Constraint):
         rows = self.of.affine()
         return None if rows is None else (rows[0], rows[1] + self.t)
 
+    @property
+    def conic(self) -> bool:
+        return self.of.conic
+
     def cones(self) -> Cones | None:
         cones = self.of.cones()
         return None if cones is None else cones._replace(b=cones.b + cones.E @ self.t)

@@ -243,7 +243,7 @@ def _one(problem: Problem, cuts: int, tol: float) -> Projection:
 def _promised(problem: Problem, x: Array) -> bool:
     """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
     K, constraint = problem.K, problem.constraint
-    return not problem.projects or constraint.cones() is None or not K.conic or excess(K, constraint, x) <= EMPTY
+    return not problem.projects or not constraint.conic or not K.conic or excess(K, constraint, x) <= EMPTY
 
 
 def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solution, int]]:
@@ -265,7 +265,7 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
     if K.conic:
         if affine is None and problem.projects:
             # a structured constraint that the solver could not settle keeps its sharper promise
-            structured = constraint.cones() is not None
+            structured = constraint.conic
             yield "cuts", *project_cuts(problem, cuts, 0.25 * EMPTY if structured else tol, _inner, structured)
         elif affine is None:
             yield "cuts", *prox_cuts(problem, cuts, tol)
@@ -387,6 +387,6 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
             return f"daqp: an active-set method, {rows} rows"
         if not K.conic:
             return "dual: K is known by its projection alone, one multiplier a row"
-    if K.dim <= DENSE and K.conic and single.cones() is not None:
+    if K.dim <= DENSE and K.conic and single.conic:
         return "clarabel: K and the constraint as stacked cones, an interior-point method"
     return "cuts: cutting planes from values and subgradients"
