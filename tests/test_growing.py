@@ -9,10 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reference_growing import from_scratch, gap
+from scipy.optimize import linprog
 
 import cocopt
-from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, constraints, losses
-from cocopt.errors import InfeasibleRound
+from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, Switch, constraints, losses
+from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import growing
 from cocopt.geometry.growing import Growing
 
@@ -196,6 +197,66 @@ def test_a_batch_equals_its_trials():
             np.testing.assert_allclose(found.point[index], own.point, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("idle", [0, 10, 126, 127, 300])
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("make", [CLASP, lambda K, **options: Switch(K, 1000, 10.0, threshold=1e9, **options)])
+def test_an_intersection_that_becomes_empty_is_noticed_at_once(make, at_once, idle):
+    """Only together do the last rows contradict x_1 ≤ 0.5, which over the box that they leave looks slack."""
+    options = {"window": None} if make is CLASP else {}
+    learner = make(Box(0.0, 1.0, dim=2), start=[0.4, 0.4], **options)
+    loss, last = losses.Linear([-0.1, -0.1]), [([-2.0, 1.0], -0.6), ([1.0, -1.0], 0.0)]
+    if at_once:
+        A, b = np.vstack([[1.0, 0.0], *[[1.0, 1.0]] * idle]), np.append(0.5, np.full(idle, 5.0))
+        learner.tell(loss, constraints.Affine(A, b))
+        rounds = [constraints.Affine([row for row, _ in last], [bound for _, bound in last])]
+    else:
+        for _ in range(idle):
+            learner.tell(loss, constraints.Affine([1.0, 1.0], 5.0))
+        learner.tell(loss, constraints.Affine([1.0, 0.0], 0.5))
+        rounds = [constraints.Affine(row, bound) for row, bound in last]
+    for constraint in rounds[:-1]:
+        learner.tell(loss, constraint)
+    with pytest.raises(InfeasibleRound) as caught:
+        learner.tell(loss, rounds[-1])
+    np.testing.assert_allclose(caught.value.least_violation, [1 / 30], rtol=1e-6)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_emptiness_is_what_a_linear_program_says(seed):
+    """With rows forgotten in every round, and rows such as x_i ≤ w x_j, of which few are needed to exclude a box."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 4))
+    S, A, b = Growing.begin(Box(0.0, 1.0, dim=n), (), forget=True), np.zeros((0, n)), np.zeros(0)
+    for _ in range(60):
+        rows = np.zeros((int(rng.integers(1, 5)), n))
+        for row in rows:
+            i, j = rng.permutation(n)[:2]
+            row[i], row[j] = rng.uniform(0.5, 3), rng.choice([0.0, -rng.uniform(0.5, 3)])
+        rows *= rng.choice([-1.0, 1.0], (len(rows), 1))
+        right = rows @ np.full(n, 0.5) + rng.uniform(-0.02, 0.5, len(rows))
+        A, b = np.vstack([A, rows]), np.append(b, right)
+        least = least_violation(A, b)
+        if abs(least) < 1e-6:
+            return  # too close to call
+        S = S._replace(due=0).plus(constraints.Affine(rows, right))
+        if least > 0:
+            with pytest.raises(InfeasibleRound):
+                S.project(rng.normal(size=n))
+            return
+        S, found = S.project(rng.normal(size=n))
+        assert (A @ found.point - b).max(initial=0.0) <= 1e-9
+
+
+def least_violation(A, b):
+    """The least t with A x ≤ b + t for some x of [0, 1]^n, negative if there is room."""
+    n = A.shape[1]
+    rows = np.hstack([A, -np.ones((len(A), 1))])
+    found = linprog(np.eye(n + 1)[n], A_ub=rows, b_ub=b, bounds=[(0, 1)] * n + [(None, None)])
+    assert found.success
+    return found.fun
+
+
 def test_versions_do_not_disturb_one_another():
     rng = np.random.default_rng(0)
     K, stream = STREAMS["around a ball"]
@@ -373,3 +434,13 @@ def test_later_changes_of_the_users_arrays_do_not_matter():
     A[:], b[:] = 0.0, 9.0
     learner.tell(losses.Linear([-1.0, -1.0]))
     np.testing.assert_allclose(learner.ask(), [0.25, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_row_too_long_for_its_square_is_refused():
+    learner = CLASP(Box(0.0, 1.0, dim=2), start=[1.0, 1.0], window=None)
+    with pytest.raises(InvalidInput, match="the data may overflow"):
+        learner.tell(losses.Linear([0.0, 0.0]), constraints.Affine([1e160, 1e160], 1e160))
+    assert learner.t == 0
+    learner.tell(losses.Linear([0.0, 0.0]), constraints.Affine([1.0, 1.0], 1.0))
+    np.testing.assert_allclose(learner.ask(), [0.5, 0.5])

@@ -473,3 +473,9 @@ def test_load_takes_registered_algorithms_only(path, registry, name):
     state.write(path, {"algorithm": name}, {})
     with pytest.raises(StateError, match="expected the state of a registered algorithm, got"):
         cocopt.load(path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such folder") as caught:
+        state.write(tmp_path / "nowhere" / "state.npz", {}, {})
+    assert caught.value.filename == str(tmp_path / "nowhere")

@@ -7,6 +7,7 @@ those that were registered.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -99,6 +100,8 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     """
     content = _pack(header, arrays)
     target = Path(os.path.realpath(path))  # through a symbolic link, as an ordinary write would go
+    if not target.parent.is_dir():  # the user's path, not that of the temporary file
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -162,7 +162,7 @@ class CLASP(Learner):
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
         window: tuple[_Kept | None, ...] | _Everything = ()
         if self.window is None:
-            # an empty intersection is judged by all rows, so with "nearest" none is forgotten
+            # with "nearest" the intersection may be empty, and then no row is implied by the others
             demanded = Growing.begin(self.K, batch, forget=self.infeasible == "raise")
             window = _Everything(demanded, Growing.begin(self.K, batch) if self.rows == "worst" else None)
         return _Memory(0, float("inf"), CompensatedSum(), proof, window)

@@ -145,7 +145,7 @@ def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
     drawn.set_figheight(height + 0.18 * ((len(handles) - 1) // columns))
     legend = drawn.legend(
         handles=handles,
-        title=textwrap.fill("; ".join(notes), int(20 * width)),
+        title=textwrap.fill("; ".join(notes), int(17 * width)),
         title_fontsize=7.5,
         loc="outside lower center",
         ncols=columns,

@@ -195,8 +195,8 @@ class Result:
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
         head = (
-            f"{self.name}: {self.rounds} rounds, {self.trials} trials, seed {self.config['seed']}; "
-            "mean ± half of its 95% confidence interval"
+            f"{self.name}: {self.rounds} rounds, {self.trials} trial{'s' if self.trials > 1 else ''}, "
+            f"seed {self.config['seed']}; mean ± half of its 95% confidence interval"
         )
         verdict = self.verdict()
         return "\n".join([head, *table, *([verdict] if verdict else [])])

@@ -83,8 +83,8 @@ class Store(NamedTuple):
         unit, right, norm = np.zeros((trials, 1, dim)), np.zeros((trials, 1)), np.zeros((trials, 1))
         return cls.of(unit, right, norm, np.zeros(trials, dtype=np.int64))
 
-    def plus(self, A: Array, b: Array) -> Store:
-        """With the rows A (B, M, n), b (B, M), but for those with b = +inf."""
+    def plus(self, A: Array, b: Array) -> Store | None:
+        """With the rows A (B, M, n), b (B, M), but for those with b = +inf; None if some length overflows."""
         from cocopt.kernels.growing import append
 
         store, most = self, int(self.size.max(initial=0)) + b.shape[1]
@@ -93,7 +93,7 @@ class Store(NamedTuple):
             store = Store.of(unit, right, norm, self.size)
         store.newest[0] += 1
         size = append(A, b, store.size, store.unit, store.right, store.norm)
-        return store._replace(size=size, version=store.newest[0])
+        return None if (size < 0).any() else store._replace(size=size, version=store.newest[0])
 
     def take(self, trials: Integers, index: Integers) -> tuple[Array, Array]:
         """(A, b) of some rows of some trials as they were told, index (trials, k); −1 for a row with b = +inf."""
@@ -183,9 +183,9 @@ class Growing(NamedTuple):
     Immutable: `plus` and `project` return the next version. Affine constraints are kept as rows; those of other kinds
     as they are: all are checked in every projection, which starts with those that bound last time.
 
-    Parameters of `begin`: K, the leading axes of the trials, whether rows that can no longer bind may be forgotten, and
-    whether an archive of all rows is kept nevertheless, which `squares` needs. Without one the least violation of an
-    *empty* intersection is that of the rows that are left.
+    Parameters of `begin`: K, the leading axes of the trials, whether rows that can no longer bind may be forgotten (not
+    only those that repeat another), and whether an archive of all rows is kept nevertheless, which `squares` needs.
+    Without one the least violation of an *empty* intersection is that of the rows that are left.
 
     Examples
     --------
@@ -247,8 +247,10 @@ class Growing(NamedTuple):
         if active is not None:
             b = np.where(np.reshape(active, (B, 1)), b, np.inf)
         told = None if self.told is None else self.told.plus(A, b, t)
-        after = self._replace(t=t, store=self.store.plus(A, b), told=told)
-        return after._forget() if int(after.store.size.max(initial=0)) > self.due else after
+        store = self.store.plus(A, b)
+        if store is None:
+            constraint._blame(self.near.anchor.reshape(*self.batch, n))
+        return self._replace(t=t, store=store, told=told)
 
     def project(self, point: Array, infeasible: str = "raise", active: Any = None) -> tuple[Growing, Projection]:
         """P_{S_t}(point) for each point of shape batch + (n,), as `cocopt.geometry.solve_projection`.
@@ -276,7 +278,9 @@ class Growing(NamedTuple):
                 raise InfeasibleRound(trials.tolist(), least[trials])
             after = after._replace(working=working, binding=binding)._moved(x)
         every = np.True_ if feasible.all() else feasible.reshape(shape)[()]
-        return after._judged(), Projection(x.reshape(*shape, n), rung, every, least.reshape(shape)[()])
+        return after._judged()._trimmed(every is np.True_), Projection(
+            x.reshape(*shape, n), rung, every, least.reshape(shape)[()]
+        )
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
@@ -294,7 +298,7 @@ class Growing(NamedTuple):
         total = total.reshape(self.batch)
         for constraint in self.curved:
             total = total + np.square(np.maximum(constraint._rows(point).max(axis=-1), 0.0))
-        return after, total[()]
+        return after._trimmed(False), total[()]
 
     def arrays(self) -> tuple[dict[str, Any], Arrays]:
         """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
@@ -375,12 +379,15 @@ class Growing(NamedTuple):
         wanted = 2 * room if looking > 2 * listing else max(ROOM, room // 2) if 4 * looking < listing else room
         return self._replace(looks=0, judge=self.t + PERIOD, near=self.near.resized(wanted))
 
-    def _forget(self) -> Growing:
-        """Without rows that are slack all over the outer box, or no tighter than another with the same normal.
+    def _trimmed(self, proven: bool) -> Growing:
+        """Once there are many rows, without those that are slack all over the outer box, or repeat another.
 
-        While the intersection has a point, the former are implied by the others: on the way from that point to one
-        that violates only such a row, it would have to bind inside the box.
+        If it is ``proven`` that the intersection has a point, the former are implied by the others: on the way from
+        that point to one that violates only such a row, it would have to bind inside the box. Without proof none may
+        go; where the box is infinite, none does.
         """
+        if int(self.store.size.max(initial=0)) <= self.due or not (proven or np.isinf(self.box[0]).all()):
+            return self
         from cocopt.kernels.growing import compact, tighten
 
         unit, right, norm, size = self.store[:4]

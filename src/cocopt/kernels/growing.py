@@ -73,7 +73,7 @@ def continued(unit, right, size, index, slack, count, listed, anchor, radius, in
 
 @njit
 def join(i, excess, found, most):
-    """Puts row i among the AT_ONCE most violated, most violated first."""
+    """Puts row i among the most violated, the most violated one first."""
     p = found.shape[0] - 1
     while p > 0 and excess > most[p - 1]:
         found[p], most[p] = found[p - 1], most[p - 1]
@@ -276,13 +276,16 @@ def relist(
 def append(A, b, size, unit, right, norm, grown):
     """Writes ⟨A_i, x⟩ ≤ b_i, normalised, into the store (unit, right, norm) behind its first ``size`` rows.
 
-    Rows with b = +inf are left out; a row of zeros stays as it is. Returns the new size.
+    Rows with b = +inf are left out; a row of zeros stays as it is. Returns the new size, −1 if a length is not finite.
     """
     k = size
     for i in range(b.shape[0]):
         if b[i] == np.inf:
             continue
         length = np.sqrt(dot(A[i], A[i]))
+        if not length < np.inf:
+            grown[0] = -1
+            return
         length = length if length > 0.0 else 1.0
         for j in range(A.shape[1]):
             unit[k, j] = A[i, j] / length
