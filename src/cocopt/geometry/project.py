@@ -94,7 +94,7 @@ def project(
     >>> cocopt.project(K, constraints.NormBall([0.0, 0.0, 0.0], 1.0), [3.0, 2.0, 6.0]).round(9)
     array([0.42857143, 0.28571429, 0.85714286])
     """
-    return solve_projection(K, constraint, point, infeasible=infeasible, cuts=cuts, tol=tol).point
+    return _solve(K, constraint, point, infeasible, cuts, tol).point
 
 
 def explain(K: ConvexSet, constraint: Constraint | None) -> str:
@@ -131,6 +131,16 @@ def solve_projection(
     >>> result.rung, result.point, result.multipliers
     ('kernel', array([0.5, 0.5]), array([0.5]))
     """
+    found = _solve(K, constraint, point, infeasible, cuts, tol)
+    shape = found.point.shape[:-1]
+    feasible, least = (np.broadcast_to(part, shape)[()] for part in (found.feasible, found.least_violation))
+    return found._replace(feasible=feasible, least_violation=least)
+
+
+def _solve(
+    K: ConvexSet, constraint: Constraint | None, point: ArrayLike, infeasible: str, cuts: int, tol: float
+) -> Projection:
+    """`descend`, on arguments that are yet to be checked."""
     _check(K, constraint)
     if infeasible not in ("raise", "nearest"):
         raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {_describe(infeasible)}')
@@ -138,12 +148,8 @@ def solve_projection(
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
-        found = Projection(K._project(require_finite("point", points)), "set", np.True_, _ZERO)
-    else:
-        found = descend(K, constraint, points, None, None, infeasible, cuts, tol)
-    shape = found.point.shape[:-1]
-    feasible, least = (np.broadcast_to(part, shape)[()] for part in (found.feasible, found.least_violation))
-    return found._replace(feasible=feasible, least_violation=least)
+        return Projection(K._project(require_finite("point", points)), "set", np.True_, _ZERO)
+    return descend(K, constraint, points, None, None, infeasible, cuts, tol)
 
 
 def descend(
