@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 from typing import Any
 
@@ -53,35 +52,33 @@ def solve_batch(
         if type(K) is Simplex:
             x, nu, status = kernels.simplex_halfspace(point, K.total, row, right, single)
             return x, nu[..., None], status, "kernel"
-    equalities: Any = _NONE
-    own = 0
-    if type(K) is Box:
-        lower, upper = K.lower, K.upper
-    elif type(K) is Ball:
+    if type(K) is Ball:
         if M > KERNEL_ROWS:
             return None
-        caps, memory = _caps(cap, M, 0), kernels.scratch(M, K.dim)
+        caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
         if total is not None:
             return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
         return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
-    else:
-        polyhedral = K.polyhedral()
-        if polyhedral is None:
-            return None
-        own = polyhedral.b.size
-        lower, upper, A, b, equalities = joined(polyhedral, A, b, _room((*A.shape[:-2], M + own, K.dim)))
-    rows = M + own
-    if rows > KERNEL_ROWS and rows > kernel_rows(K):
+    if type(K) is Box and M <= KERNEL_ROWS and total is None:
+        caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
+        return *kernels.box_rows(point, K.lower, K.upper, core(A), core(b), caps, _NONE, *memory), "kernel"
+    polyhedral = K.polyhedral()
+    if polyhedral is None:
+        return None
+    own = polyhedral.b.size
+    if own + M > kernel_rows(K):
         if cap is not None or total is not None or K.dim > DENSE:
             return None
-        return _by_daqp(lower, upper, A, b, equalities, own, point)
-    caps, memory = _caps(cap, M, own), kernels.scratch(rows, K.dim)
-    A, b = core(A), core(b)
+        return _by_daqp(*joined(polyhedral, A, b), own, point)
+    memory = kernels.scratch(own + M, K.dim)
     if total is None:
-        x, nu, status = kernels.box_rows(point, lower, upper, A, b, caps, equalities, *memory)
-    else:
-        x, nu, status = kernels.box_rows_sum(point, lower, upper, A, b, total, caps, own, equalities, *memory)
-    return x, nu[..., own:] if own else nu, status, "kernel"
+        where = tuple(map(core, polyhedral[:4]))
+        caps = _caps(cap, M)
+        return *kernels.polyhedron_rows(point, *where, polyhedral.equalities, core(A), core(b), caps, *memory), "kernel"
+    lower, upper, A, b, equalities = joined(polyhedral, A, b)
+    caps = _uncapped(own + M)
+    x, nu, status = kernels.box_rows_sum(point, lower, upper, core(A), core(b), total, caps, own, equalities, *memory)
+    return x, nu[..., own:], status, "kernel"
 
 
 def kernel_rows(K: ConvexSet) -> int:
@@ -89,36 +86,18 @@ def kernel_rows(K: ConvexSet) -> int:
     return max(KERNEL_ROWS, K.dim // 2)
 
 
-_kept = threading.local()
-
-
-def _room(shape: tuple[int, ...]) -> Array:
-    """An array to be used at once; one that is large, but not huge, is kept for the thread, as new pages are slow."""
-    room: Array | None = getattr(_kept, "room", None)
-    if room is None or room.shape != shape:
-        room = np.empty(shape)
-        if 16_384 <= room.size <= 2_000_000:
-            _kept.room = room
-    return room
-
-
-def joined(
-    polyhedral: Polyhedral, A: Array, b: Array, room: Array | None = None
-) -> tuple[Array, Array, Array, Array, int]:
-    """K's own rows before those of the constraint; A goes to ``room`` if that is given."""
+def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
+    """K's own rows before those of the constraint."""
     lower, upper, own, right, equalities = polyhedral
     if own.shape[0]:
-        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2, out=room)
+        A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2)
         b = np.concatenate([np.broadcast_to(right, (*b.shape[:-1], right.size)), b], axis=-1)
     return lower, upper, A, b, equalities
 
 
-def _caps(cap: Array | None, M: int, own: int) -> Array:
-    """The caps of all rows; K's own, which come first, have none."""
-    if cap is None:
-        return _uncapped(M + own)
-    each = np.broadcast_to(cap, (*cap.shape[:-1], M))
-    return core(np.concatenate([np.full((*each.shape[:-1], own), np.inf), each], axis=-1) if own else each)
+def _caps(cap: Array | None, M: int) -> Array:
+    """The caps of all rows."""
+    return _uncapped(M) if cap is None else core(np.broadcast_to(cap, (*cap.shape[:-1], M)))
 
 
 @cache

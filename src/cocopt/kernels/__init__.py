@@ -26,6 +26,7 @@ _HOMES = {
     "box_rows_sum": "sumcap",
     "fold": "ledger",
     "norm_loss": "values",
+    "polyhedron_rows": "polyhedron",
     "scratch": "rows",
     "simplex_halfspace": "simplex",
 }

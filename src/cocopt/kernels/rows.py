@@ -37,7 +37,7 @@ def scratch(rows: int, dim: int) -> tuple[Array, Array]:
     """Memory for one call, shared by all its trials (see `lay_out`); a small one is kept for the thread."""
     memory: tuple[Array, Array] | None = getattr(_kept, "memory", None)
     if memory is None or memory[0].shape != (rows + 3, dim):
-        memory = np.empty((rows + 3, dim)), np.empty((rows + dim + 7, rows))
+        memory = np.empty((rows + 3, dim)), np.empty((rows + dim + 8, rows))
         if rows * dim <= 10_000:
             _kept.memory = memory
     return memory
@@ -45,7 +45,7 @@ def scratch(rows: int, dim: int) -> tuple[Array, Array]:
 
 @njit
 def lay_out(wide, tall):
-    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), seven vectors (M))."""
+    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), eight vectors (M))."""
     M, n = tall.shape[1], wide.shape[1]
     return wide[:M], wide[M:], tall[:M], tall[M : M + n], tall[M + n :]
 
@@ -59,24 +59,33 @@ def dot(u, v):
 
 
 @njit
-def normalise(A, b, cap, rows, columns, right, caps, norms):
-    """Rows of length 1, and their columns; one that can never bind gets b = 1e300. False if something is not finite."""
+def normalise(A, b, cap, first, rows, right, caps, norms):
+    """Rows of length 1 from the place ``first`` on; one that can never bind gets b = 1e300.
+
+    False if something is not finite.
+    """
     M, n = A.shape
     for i in range(M):
         norm = np.sqrt(dot(A[i], A[i]))
         if not (norm < np.inf and b[i] > -np.inf):
             return False
-        norms[i] = norm
+        norms[first + i] = norm
         unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
         for j in range(n):
-            rows[i, j] = A[i, j] * unit
-        right[i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
-        caps[i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
+            rows[first + i, j] = A[i, j] * unit
+        right[first + i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
+        caps[first + i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
+    return True
+
+
+@njit
+def transpose(rows, columns):
+    """The rows' columns, if there are MANY."""
+    M, n = rows.shape
     if M >= MANY:
         for i in range(M):
             for j in range(n):
                 columns[j, i] = rows[i, j]
-    return True
 
 
 @njit
@@ -280,54 +289,83 @@ def maximise(
     return UNCONVERGED
 
 
-@njit
-def in_box(where, y, A, b, cap, wide, tall, x, nu):
-    """The hinge prox over K = {lower ≤ x ≤ upper}, where = (lower, upper, number of equalities); returns a status."""
-    lower, upper, equalities = where
-    M, n = A.shape
-    rows, lines, factor, columns, vectors = lay_out(wide, tall)
-    right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
-    y_norm = np.sqrt(dot(y, y))
-    if not y_norm < np.inf:
-        return NONFINITE
-    satisfied = equalities == 0
-    for j in range(n):
-        x[j] = clip(y[j], lower[j], upper[j])
-    for i in range(M):
-        nu[i] = 0.0
-    for i in range(M):
-        satisfied = satisfied and -np.inf < dot(A[i], x) - b[i] <= 0.0
-        if not satisfied:
-            break
-    if satisfied:
-        return CONVERGED
-    if not normalise(A, b, cap, rows, columns, right, caps, norms):
-        return NONFINITE
-    for i in range(M):
-        state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
-        # a zero row asks 0 ≤ b
-        if norms[i] == 0.0 and cap[i] == np.inf and (b[i] < 0.0 or (i < equalities and b[i] > 0.0)):
-            return INFEASIBLE
-    status = maximise(
-        y, lower, upper, rows, columns, right, caps, equalities, nu, state, x,
-        lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
-    )  # fmt: skip
-    for i in range(M):
-        nu[i] = nu[i] / max(norms[i], 1e-170) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
-    x_norm = np.sqrt(dot(x, x))
-    if status == CONVERGED and y_norm > FAR * x_norm:
-        # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
-        target, price = np.copy(x), np.zeros(M)
+def over_bounds(load):
+    """The hinge prox over K = {lower ≤ x ≤ upper} and rows of its own.
+
+    ``load(where, rows, right, caps, norms)`` puts these, normalised, before the others and returns their number;
+    where = (lower, upper, number of equalities among all rows, …).
+    """
+
+    @njit
+    def prox(where, y, A, b, cap, wide, tall, x, nu):
+        lower, upper, equalities = where[0], where[1], where[2]
+        M, n = A.shape
+        rows, lines, factor, columns, vectors = lay_out(wide, tall)
+        right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
+        y_norm = np.sqrt(dot(y, y))
+        if not y_norm < np.inf:
+            return NONFINITE
+        satisfied = equalities == 0
+        for j in range(n):
+            x[j] = clip(y[j], lower[j], upper[j])
         for i in range(M):
+            nu[i] = 0.0
+        own = load(where, rows, right, caps, norms)
+        for i in range(own):
+            satisfied = satisfied and dot(rows[i], x) <= right[i]
+        for i in range(M):
+            satisfied = satisfied and -np.inf < dot(A[i], x) - b[i] <= 0.0
+            if not satisfied:
+                break
+        if satisfied:
+            return CONVERGED
+        if not normalise(A, b, cap, own, rows, right, caps, norms):
+            return NONFINITE
+        transpose(rows, columns)
+        price = nu
+        if own > 0:
+            price = vectors[7]
+            for i in range(own + M):
+                price[i] = 0.0
+        for i in range(own):
             state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
-            caps[i] = np.inf
-            if nu[i] == cap[i] and i >= equalities:
-                right[i] = 1e300  # given up: it must not bind now
+        for i in range(M):
+            state[own + i] = IN if own + i < equalities and norms[own + i] > 0.0 else OUT
+            # a zero row asks 0 ≤ b
+            zero = norms[own + i] == 0.0 and cap[i] == np.inf
+            if zero and (b[i] < 0.0 or (own + i < equalities and b[i] > 0.0)):
+                return INFEASIBLE
         status = maximise(
-            target, lower, upper, rows, columns, right, caps, equalities, price, state, x,
-            lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, x_norm,
+            y, lower, upper, rows, columns, right, caps, equalities, price, state, x,
+            lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
         )  # fmt: skip
-    return status
+        for i in range(M):
+            norm = norms[own + i]
+            nu[i] = price[own + i] / max(norm, 1e-170) if norm > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+        x_norm = np.sqrt(dot(x, x))
+        if status == CONVERGED and y_norm > FAR * x_norm:
+            # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
+            for i in range(own + M):
+                state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
+                caps[i] = np.inf
+            for i in range(M):
+                if nu[i] == cap[i] and own + i >= equalities:
+                    right[own + i] = 1e300  # given up: it must not bind now
+            status = maximise(
+                np.copy(x), lower, upper, rows, columns, right, caps, equalities, np.zeros(own + M), state, x,
+                lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, x_norm,
+            )  # fmt: skip
+        return status
+
+    return prox
+
+
+@njit
+def no_rows(where, rows, right, caps, norms):
+    return 0
+
+
+in_box = over_bounds(no_rows)
 
 
 @guvectorize(
@@ -361,8 +399,9 @@ def in_ball(where, y, A, b, cap, wide, tall, x, nu):
     for j in range(n):
         z_norm += (y[j] - center[j]) ** 2
     z_norm = np.sqrt(z_norm)
-    if not z_norm < np.inf or not normalise(A, b, cap, rows, columns, right, caps, norms):
+    if not z_norm < np.inf or not normalise(A, b, cap, 0, rows, right, caps, norms):
         return NONFINITE
+    transpose(rows, columns)
     largest = 0.0
     for i in range(M):
         nu[i] = 0.0
