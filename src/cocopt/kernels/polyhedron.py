@@ -6,21 +6,18 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.rows import dot, over_bounds
+from cocopt.kernels.rows import normalise, over_bounds
 
 __all__ = ["polyhedron_rows"]
 
 
 @njit
 def own_rows(where, rows, right, caps, norms):
+    """K's own rows, which have no caps."""
     own, bound = where[3], where[4]
     for i in range(own.shape[0]):
-        norm = np.sqrt(dot(own[i], own[i]))
-        unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
-        norms[i], caps[i] = norm, np.inf
-        right[i] = bound[i] * unit if norm > 0.0 else 1e300
-        for j in range(own.shape[1]):
-            rows[i, j] = own[i, j] * unit
+        caps[i] = np.inf
+    normalise(own, bound, caps, 0, rows, right, caps, norms)
     return own.shape[0]
 
 

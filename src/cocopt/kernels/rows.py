@@ -362,6 +362,7 @@ def over_bounds(load):
 
 @njit
 def no_rows(where, rows, right, caps, norms):
+    """A box has none of its own."""
     return 0
 
 
