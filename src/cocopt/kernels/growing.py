@@ -170,7 +170,7 @@ def box_many_rows(
             state[i] = IN if i < equalities else OUT
         for _ in range(JOINS):
             status[0] = maximise(
-                target, lower, upper, rows[:k], columns, rights[:k], caps[:k], equalities, nu[:k], state[:k], x,
+                target, lower, upper, rows[:k], columns, rights[:k], caps[:k], equalities, False, nu[:k], state[:k], x,
                 lines[0], lines[1], lines[2], r[:k], d[:k], order[:k], factor, y_norm,
             )  # fmt: skip
             if status[0] != CONVERGED:

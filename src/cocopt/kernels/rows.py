@@ -98,7 +98,13 @@ def residuals(rows, columns, right, x, r):
         return
     for i in range(M):
         r[i] = -right[i]
-    for j in range(n):
+    whole = n - n % 4
+    for j in range(0, whole, 4):  # four at once: r is read and written less often
+        first, second, third, fourth = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        x_1, x_2, x_3, x_4 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        for i in range(M):
+            r[i] += (first[i] * x_1 + second[i] * x_2) + (third[i] * x_3 + fourth[i] * x_4)
+    for j in range(whole, n):
         for i in range(M):
             r[i] += columns[j, i] * x[j]
 
@@ -120,16 +126,17 @@ def respond(y, rows, nu, order, held, z):
 
 @njit
 def settle(z, lower, upper, x, free):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖ and whether free changed."""
-    size, changed = 0.0, 0.0
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖, whether free changed, and how many are free."""
+    size, changed, count = 0.0, 0.0, 0.0
     for j in range(z.shape[0]):
         p = clip(z[j], lower[j], upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
         changed += abs(f - free[j])
         free[j] = f
+        count += f
         size += p * p
-    return np.sqrt(size), changed != 0.0
+    return np.sqrt(size), changed != 0.0, count
 
 
 @njit
@@ -170,10 +177,13 @@ def newton(rows, free, r, order, k, first, known, factor, d, masked):
 
 @njit
 def maximise(
-    y, lower, upper, rows, columns, right, caps, equalities, nu, state, x, z, a, free, r, d, order, factor, y_norm
-):
+    y, lower, upper, rows, columns, right, caps, equalities, eager, nu, state,
+    x, z, a, free, r, d, order, factor, y_norm,
+):  # fmt: skip
     """The active-set method; ν and state are the start and the result. Returns a status.
 
+    An ``eager`` one does not wait for the rows that are in to settle before it lets in another that is worse: where
+    bounds come and go, as on a simplex, that saves a third of the steps; on a box it saves none.
     ``columns[j, i]`` is ``rows[i, j]``, needed only if there are MANY.
     """
     M, n = rows.shape
@@ -182,6 +192,7 @@ def maximise(
     for j in range(n):
         free[j] = -1.0  # not known yet
     moves, price = 0, 0.0  # since z was computed: it moves along with ν, and each time loses a little
+    was = OUT  # the state of the row that entered last, before it did
     k, known = 0, 0  # rows that are in, and how many of them the factor knows
     for i in range(M):
         if state[i] == IN:
@@ -200,36 +211,45 @@ def maximise(
                         order[held] = i
                         held += 1
             price = respond(y, rows, nu, order, held, z)
-        size, changed = settle(z, lower, upper, x, free)
+        size, changed, count = settle(z, lower, upper, x, free)
         known = 0 if changed else known
         noise = eps * (y_norm + size + price)
-        settled = True
+        settled, amiss = True, noise
         for p in range(k):
             i = int(order[p])
             r[i] = dot(rows[i], x) - right[i]
             if not abs(r[i]) <= noise + eps * abs(right[i]):
                 settled = False
-        if settled:  # only now the other rows matter
+                amiss = max(amiss, abs(r[i]))
+        joins = False
+        if settled or (eager and changed and k < count):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
             for i in range(M):
                 excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
                 d[i] = -1.0 if state[i] == IN else excess
-            entered, worst = -1, noise
+            worst = amiss
             for i in range(M):
                 if d[i] > worst:
-                    entered, worst = i, d[i]
-            if entered < 0:
+                    entered, worst, joins = i, d[i], True
+            if settled and not joins:
                 enough = noise <= 0.25 * EMPTY * (y_norm + size)
                 if moves > (MOVES if enough else 0):
                     moves = 0
                     continue
                 return CONVERGED if enough else UNCONVERGED
-            if state[entered] == FULL:
-                full, full_price = full - 1, full_price - abs(nu[entered])
+        if joins:
+            was = state[entered]
             state[entered] = IN
             order[k] = entered
             k += 1
         newton(rows, free, r, order, k, k - 1 if settled else 0, known, factor, d, a)
+        if joins:
+            if not settled and (d[k - 1] <= 0.0) == (was == OUT):  # too early: it would leave at once
+                state[entered] = was
+                k -= 1
+                newton(rows, free, r, order, k, 0, k, factor, d, a)
+            elif was == FULL:
+                full, full_price = full - 1, full_price - abs(nu[entered])
         known = k
         # the direction in x, and where it meets a bound of the multipliers
         for j in range(n):
@@ -336,7 +356,7 @@ def over_bounds(load):
             if zero and (b[i] < 0.0 or (own + i < equalities and b[i] > 0.0)):
                 return INFEASIBLE
         status = maximise(
-            y, lower, upper, rows, columns, right, caps, equalities, price, state, x,
+            y, lower, upper, rows, columns, right, caps, equalities, own > 0, price, state, x,
             lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, y_norm,
         )  # fmt: skip
         for i in range(M):
@@ -352,7 +372,7 @@ def over_bounds(load):
                 if nu[i] == cap[i] and own + i >= equalities:
                     right[own + i] = 1e300  # given up: it must not bind now
             status = maximise(
-                np.copy(x), lower, upper, rows, columns, right, caps, equalities, np.zeros(own + M), state, x,
+                np.copy(x), lower, upper, rows, columns, right, caps, equalities, own > 0, np.zeros(own + M), state, x,
                 lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, x_norm,
             )  # fmt: skip
         return status
@@ -428,7 +448,7 @@ def in_ball(where, y, A, b, cap, wide, tall, x, nu):
             elif nu[i] > room[i]:
                 nu[i], state[i] = room[i], FULL
         status = maximise(
-            target, lower, upper, rows, columns, right, room, 0, nu, state, x,
+            target, lower, upper, rows, columns, right, room, 0, False, nu, state, x,
             lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, s * z_norm,
         )  # fmt: skip
         if status != CONVERGED:
