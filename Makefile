@@ -11,6 +11,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: $(STAMP) ## all tests and doctests but the slow ones
+	$(BIN)/cocopt compile
 	$(BIN)/python -m pytest -q -m "not slow" -n auto --dist worksteal
 
 test-slow: $(STAMP) ## the slow tests
@@ -26,6 +27,7 @@ bench: $(STAMP) ## speed, beside what one would write instead
 	$(BIN)/python benchmarks/run.py
 
 reproduce: $(STAMP) ## the paper's experiments: tables and figures in results/; prints the wall time
+	$(BIN)/cocopt compile
 	$(BIN)/cocopt reproduce --out results
 
 clean: ## remove caches and builds (the environment stays: rm -r .venv)

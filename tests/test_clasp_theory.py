@@ -155,6 +155,7 @@ def spiral(x, outward, eta):
     return (d / grown) * u + np.sqrt(1.0 - (d / grown) ** 2) * across
 
 
+@pytest.mark.long
 def test_strongly_convex_regret_and_ccv2_grow_like_log_t():
     """Increments a decade are constant: n/2 · ln 10 of regret, and 2κρ² ln 10 of CCV₂ (κ the push, ρ = ‖x_1‖)."""
     rng = np.random.default_rng(0)

@@ -25,7 +25,7 @@ def cli(*arguments: str) -> Result:
 
 def test_help_explains_every_command() -> None:
     told = cli("--help").stdout
-    for command in ("reproduce", "run", "list", "bench"):
+    for command in ("reproduce", "run", "list", "bench", "compile"):
         assert command in told
         assert cli(command, "--help").exit_code == 0
 
@@ -53,6 +53,7 @@ print(*({"numba", "scipy", "matplotlib", "joblib", "clarabel"} & set(sys.modules
     assert done.stdout.split() == []
 
 
+@pytest.mark.long
 def test_reproduce_leaves_tables_and_figures(tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = cli("reproduce", "svm", "olr", "--trials", "3", "--rounds", "10", "--jobs", "1", "--out", str(out))
@@ -209,3 +210,14 @@ def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
     told = capsys.readouterr().err
     for part in ("olr", "clasp", "2/2", "trials", "left"):
         assert part in told
+
+
+def test_compile_goes_through_every_kernel() -> None:
+    folder = Path(cocopt.kernels.__file__).parent
+    modules = {source.stem for source in folder.glob("*.py") if "\n@guvectorize(" in source.read_text()}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("cocopt"), "compile"], capture_output=True, text=True, check=True
+    )
+    *lines, last = done.stdout.splitlines()
+    assert {line.split()[0] for line in lines} == modules
+    assert last.startswith("All kernels are compiled. Wall time: ")

@@ -245,6 +245,7 @@ def interrupt(out: Path, jobs: int, signals: int, more: int) -> tuple[int, str]:
     return process.returncode, told
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
 @pytest.mark.parametrize(("jobs", "blows"), [pytest.param(1, 3, marks=pytest.mark.slow), (2, 2)])
 def test_killed_several_times_it_ends_as_if_nothing_had_happened(jobs: int, blows: int, tmp_path: Path) -> None:

@@ -158,6 +158,18 @@ def bench(
             typer.echo(f"{name:<34} {microseconds:8.2f} µs a round  {microseconds / table[0].microseconds:6.1f}×")
 
 
+@app.command("compile")
+def compile_() -> None:
+    """Compile all kernels now, which else happens at their first use; the results are kept."""
+    with _told(None):
+        from cocopt.kernels import compile_all
+
+        began = time.monotonic()
+        for module, seconds in compile_all():
+            typer.echo(f"{module:<12} {seconds:5.1f} s")
+        typer.echo(f"All kernels are compiled. Wall time: {time.monotonic() - began:.1f} s.")
+
+
 def _say(quiet: bool, text: str) -> None:
     if not quiet:
         typer.echo(text)

@@ -341,8 +341,8 @@ class Growing(NamedTuple):
         poly = None if self.curved else self.K.polyhedral()
         if poly is None:
             return self._moved(self.near.anchor), y.copy(), np.flatnonzero(active)
+        from cocopt.kernels.active_set import scratch
         from cocopt.kernels.growing import box_many_rows
-        from cocopt.kernels.rows import scratch
 
         own, right = poly.A, poly.b
         if right.size:

@@ -6,6 +6,9 @@ that converged and hands the others to the next rung. The last axes of every arr
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -13,13 +16,13 @@ import numpy as np
 
 from cocopt._arrays import Array
 
-__all__ = ["core"]
+__all__ = ["compile_all", "core"]
 
 _HOMES = {
     "add_round": "ledger",
     "affine_rows": "values",
     "ball_halfspace": "halfspace",
-    "ball_rows": "rows",
+    "ball_rows": "ball",
     "ball_rows_sum": "sumcap",
     "box_halfspace": "halfspace",
     "box_rows": "rows",
@@ -27,7 +30,7 @@ _HOMES = {
     "fold": "ledger",
     "norm_loss": "values",
     "polyhedron_rows": "polyhedron",
-    "scratch": "rows",
+    "scratch": "active_set",
     "simplex_halfspace": "simplex",
 }
 
@@ -35,6 +38,24 @@ _HOMES = {
 def core(array: Array) -> Array:
     """The array with memory as the kernels want it; itself where that is so already."""
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def compile_all() -> Iterator[tuple[str, float]]:
+    """Compiles every kernel that is not compiled yet, one process a core; yields modules and seconds as they end."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    # the longest first
+    modules = ["growing", "sumcap", "ball", "rows", "polyhedron", "halfspace", "simplex", "ledger", "values"]
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(_compile, module) for module in modules]):
+            yield done.result()
+
+
+def _compile(module: str) -> tuple[str, float]:
+    began = time.perf_counter()
+    import_module(f"{__name__}.{module}")
+    return module, time.perf_counter() - began
 
 
 def __getattr__(name: str) -> Any:

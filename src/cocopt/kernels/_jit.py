@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,16 +25,16 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 njit = numba.njit(cache=False, fastmath=_FAST, error_model="numpy")
 
 _FOLDER = Path(__file__).parent
-_warned = False
+_announced = _warned = False
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _alone(folder: Path, what: str) -> Iterator[None]:
     """One process at a time: numba writes two files a kernel that belong together, and crashes on a mixed pair."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written needs no guard
             folder.mkdir(parents=True, exist_ok=True)
-            lock = stack.enter_context((folder / "kernels.lock").open("w"))
+            lock = stack.enter_context((folder / f"{what}.lock").open("w"))
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -51,6 +52,14 @@ def _forget_stale_cache(folder: Path) -> None:
         mark.write_text(fingerprint)
 
 
+def _announce(folder: Path, name: str) -> None:
+    """Tells someone who waits at a terminal why."""
+    global _announced
+    if not _announced and sys.stderr.isatty() and not any(folder.rglob(f"*.{name}-*.nbi")):
+        _announced = True
+        print("cocopt: compiling kernels, once on this machine; `cocopt compile` compiles all of them", file=sys.stderr)
+
+
 def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., None]], Any]:
     """``numba.guvectorize`` with a cache on disk; where none can be written, without it, after one warning."""
 
@@ -58,8 +67,10 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
         options = {"nopython": True, "fastmath": _FAST}
         folder = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else _FOLDER / "__pycache__"
         try:
-            with _alone(folder):
+            with _alone(folder, "kernels"):
                 _forget_stale_cache(folder)
+            with _alone(folder, function.__name__):
+                _announce(folder, function.__name__)
                 return numba.guvectorize(signatures, layout, cache=True, **options)(function).ufunc
         except (RuntimeError, OSError) as error:
             global _warned

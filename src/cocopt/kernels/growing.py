@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.halfspace import FAR, rounding
-from cocopt.kernels.rows import IN, OUT, dot, lay_out, maximise
+from cocopt.kernels.active_set import IN, OUT, dot, lay_out, maximise
+from cocopt.kernels.rounding import FAR, rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
 __all__ = ["append", "box_many_rows", "compact", "relist", "tighten", "violated"]

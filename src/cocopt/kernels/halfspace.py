@@ -9,21 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels._jit import guvectorize
 from cocopt.kernels.line import LONG, clip, descend, limit, long_root, root
+from cocopt.kernels.rounding import EMPTY, FAR, ROUNDING, rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["ball_halfspace", "box_halfspace"]
-
-ROUNDING = 4e-16  # a row violated by less than this share of its terms counts as satisfied
-FAR = 100.0  # a target this much longer than its projection costs digits
-EMPTY = 1e-9  # a least violation above this share of its terms means that there is no feasible point
-
-
-@njit
-def rounding(n):
-    """What rounding may do to a sum of n terms, as a share of their size."""
-    return ROUNDING * (1.0 + 1e-3 * n)
 
 
 @guvectorize(
@@ -38,8 +29,7 @@ def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
     n = y.shape[0]
     h, slope, a_sq, x_sq, y_sq = -b, 0.0, 0.0, 0.0, 0.0
     for j in range(n):
-        p = clip(y[j], lower[j], upper[j])
-        x[j] = p
+        p = clip(y[j], lower[j], upper[j])  # (not written yet: of many coordinates memory is the bottleneck)
         h += a[j] * p
         a_sq += a[j] * a[j]
         x_sq += p * p
@@ -47,14 +37,12 @@ def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
         free = a[j] if p == y[j] else 0.0
         slope += free * free
     nu[0] = 0.0
-    status[0] = CONVERGED
-    if b == np.inf and a_sq < np.inf and y_sq < np.inf:
-        return
-    if not (a_sq + y_sq < np.inf and abs(h) < np.inf):
-        status[0] = NONFINITE
-        return
     eps = rounding(n)
-    if h <= eps * abs(b) or h * h <= eps * eps * a_sq * x_sq:
+    finite = a_sq + y_sq < np.inf and (abs(h) < np.inf or b == np.inf)
+    status[0] = CONVERGED if finite else NONFINITE
+    if not finite or h <= eps * abs(b) or h * h <= eps * eps * a_sq * x_sq:
+        for j in range(n):
+            x[j] = clip(y[j], lower[j], upper[j])
         return
     tol = eps * (np.sqrt(a_sq * (x_sq + y_sq)) + abs(b))
     if n < LONG:

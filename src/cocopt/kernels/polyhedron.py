@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.rows import normalise, over_bounds
+from cocopt.kernels.active_set import normalise, over_bounds
 
 __all__ = ["polyhedron_rows"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.halfspace import EMPTY, FAR, rounding
 from cocopt.kernels.line import CHUNK, LONG, sample, sampled
+from cocopt.kernels.rounding import EMPTY, FAR, rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["simplex_halfspace"]

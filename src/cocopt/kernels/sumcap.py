@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.rows import dot, in_ball, in_box
+from cocopt.kernels.active_set import dot, in_ball, in_box
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 
 __all__ = ["ball_rows_sum", "box_rows_sum"]

@@ -21,7 +21,8 @@ def kernel(
     lower: Array, upper: Array, A: Array, b: Array, cap: Array, equalities: int, point: Array
 ) -> tuple[Array, Array, Array]:
     """(points, multipliers, statuses) of `cocopt.kernels.rows.box_rows`, for arrays of any memory layout."""
-    from cocopt.kernels.rows import box_rows, scratch
+    from cocopt.kernels.active_set import scratch
+    from cocopt.kernels.rows import box_rows
 
     contiguous = np.ascontiguousarray
     memory = scratch(*A.shape[-2:])

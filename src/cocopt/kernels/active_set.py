@@ -1,0 +1,482 @@
+"""Hinge prox with several rows, by an active-set method; with infinite caps, the projection onto K ∩ {A x ≤ b}.
+
+The dual of argmin over x in K of ½‖x − y‖² + Σ_i cap_i (⟨a_i, x⟩ − b_i)^+ has one multiplier a row, 0 ≤ ν_i ≤ cap_i
+(free for equalities). For a box x(ν) = clip(y − Aᵀν) and the dual is concave, piecewise quadratic, with gradient r(ν)
+= A x(ν) − b. It is maximised by an active-set method in the manner of non-negative least squares (Lawson & Hanson
+1974): let the most violated row in, take Newton steps with an exact line search on the rows that are in, drop a row
+whose multiplier reaches a bound. x(ν) satisfies the bounds exactly and stationarity by construction, so small
+residuals r *are* optimality. A direction along which the dual grows without end proves that the rows have no common
+point in the box.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.kernels._jit import njit
+from cocopt.kernels.line import clip, limit, root
+from cocopt.kernels.rounding import EMPTY, FAR, ROUNDING, rounding
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+
+__all__ = ["IN", "OUT", "dot", "in_ball", "in_box", "lay_out", "maximise", "normalise", "over_bounds", "scratch"]
+
+OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
+MANY = 8  # rows, from which on they are multiplied by columns
+MOVES = 4  # after more steps than this the result is computed from its multipliers
+PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
+
+
+_kept = threading.local()
+
+
+def scratch(rows: int, dim: int) -> tuple[Array, Array]:
+    """Memory for one call, shared by all its trials (see `lay_out`); a small one is kept for the thread."""
+    memory: tuple[Array, Array] | None = getattr(_kept, "memory", None)
+    if memory is None or memory[0].shape != (rows + 3, dim):
+        memory = np.empty((rows + 3, dim)), np.empty((rows + dim + 8, rows))
+        if rows * dim <= 10_000:
+            _kept.memory = memory
+    return memory
+
+
+@njit
+def lay_out(wide, tall):
+    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), eight vectors (M))."""
+    M, n = tall.shape[1], wide.shape[1]
+    return wide[:M], wide[M:], tall[:M], tall[M : M + n], tall[M + n :]
+
+
+@njit
+def dot(u, v):
+    """⟨u, v⟩."""
+    total = 0.0
+    for j in range(u.shape[0]):
+        total += u[j] * v[j]
+    return total
+
+
+@njit
+def normalise(A, b, cap, first, rows, right, caps, norms):
+    """Rows of length 1 from the place ``first`` on; one that can never bind gets b = 1e300.
+
+    False if something is not finite.
+    """
+    M, n = A.shape
+    for i in range(M):
+        norm = np.sqrt(dot(A[i], A[i]))
+        if not (norm < np.inf and b[i] > -np.inf):
+            return False
+        norms[first + i] = norm
+        unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
+        for j in range(n):
+            rows[first + i, j] = A[i, j] * unit
+        right[first + i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
+        caps[first + i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
+    return True
+
+
+@njit
+def transpose(rows, columns):
+    """The rows' columns, if there are MANY."""
+    M, n = rows.shape
+    if M >= MANY:
+        for i in range(M):
+            for j in range(n):
+                columns[j, i] = rows[i, j]
+
+
+@njit
+def residuals(rows, columns, right, x, r):
+    """r = A x − right; many rows are multiplied faster by columns."""
+    M, n = rows.shape
+    if M < MANY:
+        for i in range(M):
+            r[i] = dot(rows[i], x) - right[i]
+        return
+    for i in range(M):
+        r[i] = -right[i]
+    whole = n - n % 4
+    for j in range(0, whole, 4):  # four at once: r is read and written less often
+        first, second, third, fourth = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        x_1, x_2, x_3, x_4 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        for i in range(M):
+            r[i] += (first[i] * x_1 + second[i] * x_2) + (third[i] * x_3 + fourth[i] * x_4)
+    for j in range(whole, n):
+        for i in range(M):
+            r[i] += columns[j, i] * x[j]
+
+
+@njit
+def respond(y, rows, nu, order, held, z):
+    """z = y − Aᵀν for ν that is 0 but in the rows order[:held]; returns Σ|ν_i|."""
+    n = rows.shape[1]
+    price = 0.0
+    for j in range(n):
+        z[j] = y[j]
+    for p in range(held):
+        i = int(order[p])
+        price += abs(nu[i])
+        for j in range(n):
+            z[j] -= nu[i] * rows[i, j]
+    return price
+
+
+@njit
+def settle(z, lower, upper, x, free):
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖, whether free changed, and how many are free."""
+    size, changed, count = 0.0, 0.0, 0.0
+    for j in range(z.shape[0]):
+        p = clip(z[j], lower[j], upper[j])
+        x[j] = p
+        f = 1.0 if p == z[j] else 0.0
+        changed += abs(f - free[j])
+        free[j] = f
+        count += f
+        size += p * p
+    return np.sqrt(size), changed != 0.0, count
+
+
+@njit
+def newton(rows, free, r, order, k, first, known, factor, d, masked):
+    """The Newton direction d on the k rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds.
+
+    Residuals before the row ``first`` count as 0.
+
+    L D Lᵀ with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence.
+    ``factor`` holds L below the diagonal, 1/D on it and (L D)ᵀ above; its first ``known`` rows are taken as they are.
+    All inner loops run along rows of ``factor``, and none waits for its own last result.
+    """
+    n = rows.shape[1]
+    for p in range(known, k):
+        row = rows[int(order[p])]
+        for j in range(n):
+            masked[j] = row[j] * free[j]
+        pivot = dot(masked, row)
+        for q in range(p):
+            d[q] = dot(masked, rows[int(order[q])])
+        for q in range(p):
+            share = d[q] * factor[q, q]
+            pivot -= d[q] * share
+            for s in range(q + 1, p):
+                d[s] -= factor[q, s] * share
+            factor[q, p], factor[p, q] = d[q], share
+        factor[p, p] = 1.0 / max(pivot, PIVOT)
+    for p in range(k):
+        d[p] = r[int(order[p])] if p >= first else 0.0
+    for p in range(first, k):
+        d[p] *= factor[p, p]
+        for s in range(p + 1, k):
+            d[s] -= factor[p, s] * d[p]
+    for p in range(k - 1, 0, -1):
+        for q in range(p):
+            d[q] -= factor[p, q] * d[p]
+
+
+@njit
+def maximise(
+    y, lower, upper, rows, columns, right, caps, equalities, eager, nu, state,
+    x, z, a, free, r, d, order, factor, y_norm,
+):  # fmt: skip
+    """The active-set method; ν and state are the start and the result. Returns a status.
+
+    An ``eager`` one does not wait for the rows that are in to settle before it lets in another that is worse: where
+    bounds come and go, as on a simplex, that saves a third of the steps; on a box it saves none.
+    ``columns[j, i]`` is ``rows[i, j]``, needed only if there are MANY.
+    """
+    M, n = rows.shape
+    eps = rounding(n)
+    entered = -1
+    for j in range(n):
+        free[j] = -1.0  # not known yet
+    moves, price = 0, 0.0  # since z was computed: it moves along with ν, and each time loses a little
+    was = OUT  # the state of the row that entered last, before it did
+    k, known = 0, 0  # rows that are in, and how many of them the factor knows
+    for i in range(M):
+        if state[i] == IN:
+            order[k] = i
+            k += 1
+    full, full_price = 0, 0.0  # rows at their cap, and Σ|ν_i| over them
+    for i in range(M):
+        if state[i] == FULL:
+            full, full_price = full + 1, full_price + abs(nu[i])
+    for _ in range(60 + 8 * M):
+        if moves == 0:
+            held = k
+            if full > 0:  # they too have a price: listed behind the rows that are in
+                for i in range(M):
+                    if state[i] == FULL:
+                        order[held] = i
+                        held += 1
+            price = respond(y, rows, nu, order, held, z)
+        size, changed, count = settle(z, lower, upper, x, free)
+        known = 0 if changed else known
+        noise = eps * (y_norm + size + price)
+        settled, amiss = True, noise
+        for p in range(k):
+            i = int(order[p])
+            r[i] = dot(rows[i], x) - right[i]
+            if not abs(r[i]) <= noise + eps * abs(right[i]):
+                settled = False
+                amiss = max(amiss, abs(r[i]))
+        joins = False
+        if settled or (eager and changed and k < count):  # only now the other rows matter, if there is room for one
+            residuals(rows, columns, right, x, r)
+            for i in range(M):
+                excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
+                d[i] = -1.0 if state[i] == IN else excess
+            worst = amiss
+            for i in range(M):
+                if d[i] > worst:
+                    entered, worst, joins = i, d[i], True
+            if settled and not joins:
+                enough = noise <= 0.25 * EMPTY * (y_norm + size)
+                if moves > (MOVES if enough else 0):
+                    moves = 0
+                    continue
+                return CONVERGED if enough else UNCONVERGED
+        if joins:
+            was = state[entered]
+            state[entered] = IN
+            order[k] = entered
+            k += 1
+        newton(rows, free, r, order, k, k - 1 if settled else 0, known, factor, d, a)
+        if joins:
+            if not settled and (d[k - 1] <= 0.0) == (was == OUT):  # too early: it would leave at once
+                state[entered] = was
+                k -= 1
+                newton(rows, free, r, order, k, 0, k, factor, d, a)
+            elif was == FULL:
+                full, full_price = full - 1, full_price - abs(nu[entered])
+        known = k
+        # the direction in x, and where it meets a bound of the multipliers
+        for j in range(n):
+            a[j] = 0.0
+        rd, length, price, ceiling, blocking, signed = 0.0, 0.0, 0.0, np.inf, -1, False
+        for p in range(k):
+            i = int(order[p])
+            for j in range(n):
+                a[j] += d[p] * rows[i, j]
+            rd += d[p] * r[i]
+            length += abs(d[p])
+            price += abs(nu[i])
+            if i >= equalities:
+                room = np.inf
+                if d[p] < 0.0:
+                    signed = True
+                    room = nu[i] / max(-d[p], 1e-150)
+                elif d[p] > 0.0 and caps[i] < np.inf:
+                    room = (caps[i] - nu[i]) / max(d[p], 1e-150)
+                if room < ceiling:
+                    ceiling, blocking = room, p
+        if not (rd > 0.0 and rd < np.inf):
+            return UNCONVERGED
+        # b such that h(α) = ⟨d, r(ν + α d)⟩, consistent with the residuals in hand
+        b, slope = -rd, 0.0
+        for j in range(n):
+            # what rounding leaves of dependent rows must not meet an infinite bound
+            a[j] = a[j] if abs(a[j]) > 1e-14 * length else 0.0
+            b += a[j] * x[j]
+            slope += a[j] * a[j] * free[j]
+        tol = 0.25 * length * noise
+        if ceiling == np.inf:
+            least = limit(lower, upper, a, b)
+            if least > length * EMPTY * (size + y_norm) and not signed:
+                return INFEASIBLE
+            if least > -tol:
+                return UNCONVERGED
+        alpha = min(1.0, ceiling)
+        if ceiling > 0.0 and rd > tol:
+            alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
+        for p in range(k):
+            nu[int(order[p])] += alpha * d[p]
+        for j in range(n):
+            z[j] -= alpha * a[j]
+        moves, price = moves + 1, full_price + price + alpha * length
+        if alpha == ceiling:
+            i = int(order[blocking])
+            nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
+            state[i] = OUT if d[blocking] < 0.0 else FULL
+            if state[i] == FULL:
+                full, full_price = full + 1, full_price + abs(nu[i])
+            if i == entered and alpha == 0.0:
+                return UNCONVERGED  # rounding turned an ascent into a step back
+            k, known = k - 1, blocking
+            for p in range(blocking, k):
+                order[p] = order[p + 1]
+    return UNCONVERGED
+
+
+def over_bounds(load):
+    """The hinge prox over K = {lower ≤ x ≤ upper} and rows of its own.
+
+    ``load(where, rows, right, caps, norms)`` puts these, normalised, before the others and returns their number;
+    where = (lower, upper, number of equalities among all rows, …).
+    """
+
+    @njit
+    def prox(where, y, A, b, cap, wide, tall, x, nu):
+        """The hinge prox of y in x, its multipliers in ν; returns a status."""
+        lower, upper, equalities = where[0], where[1], where[2]
+        M, n = A.shape
+        rows, lines, factor, columns, vectors = lay_out(wide, tall)
+        right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
+        y_norm = np.sqrt(dot(y, y))
+        if not y_norm < np.inf:
+            return NONFINITE
+        satisfied = equalities == 0
+        for j in range(n):
+            x[j] = clip(y[j], lower[j], upper[j])
+        for i in range(M):
+            nu[i] = 0.0
+        own = load(where, rows, right, caps, norms)
+        for i in range(own):
+            satisfied = satisfied and dot(rows[i], x) <= right[i]
+        for i in range(M):
+            satisfied = satisfied and -np.inf < dot(A[i], x) - b[i] <= 0.0
+            if not satisfied:
+                break
+        if satisfied:
+            return CONVERGED
+        if not normalise(A, b, cap, own, rows, right, caps, norms):
+            return NONFINITE
+        transpose(rows, columns)
+        price = nu
+        if own > 0:
+            price = vectors[7]
+            for i in range(own + M):
+                price[i] = 0.0
+        for i in range(own):
+            state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
+        for i in range(M):
+            state[own + i] = IN if own + i < equalities and norms[own + i] > 0.0 else OUT
+            # a zero row asks 0 ≤ b
+            zero = norms[own + i] == 0.0 and cap[i] == np.inf
+            if zero and (b[i] < 0.0 or (own + i < equalities and b[i] > 0.0)):
+                return INFEASIBLE
+        status, target, norm = UNCONVERGED, y, y_norm
+        for again in range(2):
+            status = maximise(
+                target, lower, upper, rows, columns, right, caps, equalities, own > 0, price, state, x,
+                lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, norm,
+            )  # fmt: skip
+            x_norm = np.sqrt(dot(x, x))
+            near = again == 1 or status != CONVERGED or y_norm <= FAR * x_norm
+            for i in range(M if again == 0 else 0):
+                norm = norms[own + i]
+                nu[i] = price[own + i] / max(norm, 1e-170) if norm > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+            if near:
+                break
+            # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
+            target, norm, price = np.copy(x), x_norm, np.zeros(own + M)
+            for i in range(own + M):
+                state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
+                caps[i] = np.inf
+            for i in range(M):
+                if nu[i] == cap[i] and own + i >= equalities:
+                    right[own + i] = 1e300  # given up: it must not bind now
+        return status
+
+    return prox
+
+
+@njit
+def no_rows(where, rows, right, caps, norms):
+    """A box has none of its own."""
+    return 0
+
+
+in_box = over_bounds(no_rows)
+
+
+@njit
+def in_ball(where, y, A, b, cap, wide, tall, x, nu):
+    """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status.
+
+    With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
+    without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
+    each set of active rows, so that interpolation in s² inside a bracket ends after a few steps.
+    """
+    center, radius = where
+    status = UNCONVERGED
+    M, n = A.shape
+    rows, lines, factor, columns, vectors = lay_out(wide, tall)
+    target, lower, upper = np.empty(n), np.full(n, -np.inf), np.full(n, np.inf)
+    right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
+    room = np.empty(M)
+    z_norm, c_norm = 0.0, np.sqrt(dot(center, center))
+    for j in range(n):
+        z_norm += (y[j] - center[j]) ** 2
+    z_norm = np.sqrt(z_norm)
+    if not z_norm < np.inf or not normalise(A, b, cap, 0, rows, right, caps, norms):
+        return NONFINITE
+    transpose(rows, columns)
+    largest = 0.0
+    for i in range(M):
+        nu[i] = 0.0
+        state[i] = OUT
+        if norms[i] == 0.0 and cap[i] == np.inf and b[i] < 0.0:
+            return INFEASIBLE
+        if right[i] < 1e300:
+            right[i] -= dot(rows[i], center)
+            largest = max(largest, abs(right[i]))
+    rim = radius * radius
+    # the bracket: low end s = 0, high end s = 1, excesses ‖p‖² − radius² at both
+    low, high, low_excess, high_excess = 0.0, 1.0, -rim, 0.0
+    sigma, tight = 1.0, 8.0 * ROUNDING * (rim + radius * c_norm)
+    side = 0
+    for step in range(80):
+        s = np.sqrt(sigma)
+        for j in range(n):
+            target[j] = s * (y[j] - center[j])
+        for i in range(M):
+            room[i] = s * min(caps[i], 1e300) if caps[i] < np.inf else np.inf
+            if state[i] == FULL:
+                nu[i] = room[i]
+            elif nu[i] > room[i]:
+                nu[i], state[i] = room[i], FULL
+        status = maximise(
+            target, lower, upper, rows, columns, right, room, 0, False, nu, state, x,
+            lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, s * z_norm,
+        )  # fmt: skip
+        if status != CONVERGED:
+            return status
+        excess = min(dot(x, x), 1e300) - rim
+        if step == 0:
+            if excess <= tight:
+                break
+            high_excess = excess
+            sigma = 0.0
+            continue
+        if sigma == 0.0:
+            if not excess <= -tight:  # the rows touch the ball, or miss it
+                miss = np.sqrt(max(excess + rim, 0.0)) - radius
+                status = INFEASIBLE if miss > EMPTY * (radius + c_norm + largest) else CONVERGED
+                break
+            low_excess = excess
+        else:
+            if abs(excess) <= tight or not low < sigma < high:
+                break
+            if excess > 0.0:
+                high, high_excess = sigma, excess
+                low_excess *= 0.5 if side == 1 else 1.0  # the Illinois rule: no end may stay for ever
+                side = 1
+            else:
+                low, low_excess = sigma, excess
+                high_excess *= 0.5 if side == -1 else 1.0
+                side = -1
+        sigma = low + (high - low) * (-low_excess / max(high_excess - low_excess, 1e-300))
+        if not low < sigma < high:
+            sigma = 0.5 * (low + high)
+            if not low < sigma < high:
+                break
+    s = np.sqrt(sigma)
+    for j in range(n):
+        x[j] += center[j]
+    for i in range(M):
+        share = nu[i] / max(s, 1e-170) if nu[i] > 0.0 else 0.0
+        nu[i] = share / max(norms[i], 1e-170) if norms[i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+    return status

@@ -1,0 +1,21 @@
+"""Hinge prox with several rows over a ball; with infinite caps, the projection onto the ball ∩ {A x ≤ b}."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+from cocopt.kernels._jit import guvectorize
+from cocopt.kernels.active_set import in_ball
+
+__all__ = ["ball_rows"]
+
+
+@guvectorize(
+    [
+        "float64[::1], float64[::1], float64, float64[:,::1], float64[::1], float64[::1], float64[:,::1], "
+        "float64[:,::1], float64[::1], float64[::1], int64[::1]"
+    ],
+    "(n),(n),(),(m,n),(m),(m),(w,n),(t,m)->(n),(m),()",
+)
+def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``wide`` and ``tall`` from `scratch`."""
+    status[0] = in_ball((center, radius), y, A, b, cap, wide, tall, x, nu)
