@@ -639,6 +639,28 @@ def test_an_overflow_inside_a_kernel_is_no_error(n: int) -> None:
         np.testing.assert_allclose(cocopt.project(K, g, c - 1e12), c, rtol=1e-9)
 
 
+@pytest.mark.parametrize("seed", [34, 50, 57])
+def test_many_dependent_rows_do_not_overflow(seed: int) -> None:
+    """On the way several rows that are in depend on others in the few coordinates between their bounds."""
+    rng = np.random.default_rng(seed)
+    A, z = rng.normal(size=(20, 100, 50)), np.clip(rng.uniform(-1, 2, (20, 50)), 0.0, 1.0)
+    y = rng.uniform(-1, 2, (20, 50))
+    g = constraints.Affine(A, np.matvec(A, z) + 0.02 * rng.uniform(size=(20, 100)))
+    K = Box(0.0, 1.0, dim=50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = solve_batch(K, g, y, None)
+    assert found is not None
+    x, nu, status, _ = found
+    assert not status.any()
+    # KKT: the point answers its multipliers, which are those of rows that bind
+    np.testing.assert_allclose(x, np.clip(y - np.vecmat(nu, A), 0.0, 1.0), atol=1e-12)
+    rows = g.rows(x)
+    assert nu.min() >= 0.0
+    assert rows.max() <= 1e-12
+    assert np.abs(nu * rows).max() <= 1e-11
+
+
 @pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)], ids=["box", "ball"])
 def test_rows_whose_squares_overflow_are_named(K: Any) -> None:
     A = np.array([1e-160, 1e160, 1.0, 1.0])[:, None] * np.vstack([np.eye(2), -np.eye(2)])

@@ -45,7 +45,10 @@ def scratch(rows: int, dim: int) -> tuple[Array, Array]:
 
 @njit
 def lay_out(wide, tall):
-    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), eight vectors (M))."""
+    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), eight vectors (M)).
+
+    The eight: right-hand sides, caps, norms, states, and four to work with. Columns are needed if there are MANY rows.
+    """
     M, n = tall.shape[1], wide.shape[1]
     return wide[:M], wide[M:], tall[:M], tall[M : M + n], tall[M + n :]
 
@@ -127,17 +130,16 @@ def respond(y, rows, nu, order, held, z):
 
 @njit
 def settle(z, lower, upper, x, free):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖, whether free changed, and how many are free."""
-    size, changed, count = 0.0, 0.0, 0.0
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖ and whether free changed."""
+    size, changed = 0.0, 0.0
     for j in range(z.shape[0]):
         p = clip(z[j], lower[j], upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
         changed += abs(f - free[j])
         free[j] = f
-        count += f
         size += p * p
-    return np.sqrt(size), changed != 0.0, count
+    return np.sqrt(size), changed != 0.0
 
 
 @njit
@@ -146,7 +148,8 @@ def newton(rows, free, r, order, k, first, known, factor, d, masked):
 
     Residuals before the row ``first`` count as 0.
 
-    L D Lᵀ with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence.
+    L D Lᵀ with pivots no smaller than PIVOT, so that dependent rows yield a direction along their dependence; of
+    several that depend on others the first alone moves, as together they would overflow.
     ``factor`` holds L below the diagonal, 1/D on it and (L D)ᵀ above; its first ``known`` rows are taken as they are.
     All inner loops run along rows of ``factor``, and none waits for its own last result.
     """
@@ -165,6 +168,10 @@ def newton(rows, free, r, order, k, first, known, factor, d, masked):
                 d[s] -= factor[q, s] * share
             factor[q, p], factor[p, q] = d[q], share
         factor[p, p] = 1.0 / max(pivot, PIVOT)
+        if pivot <= PIVOT:
+            for q in range(p):
+                if factor[q, q] == 1.0 / PIVOT:
+                    factor[p, p] = 0.0
     for p in range(k):
         d[p] = r[int(order[p])] if p >= first else 0.0
     for p in range(first, k):
@@ -177,17 +184,17 @@ def newton(rows, free, r, order, k, first, known, factor, d, masked):
 
 
 @njit
-def maximise(
-    y, lower, upper, rows, columns, right, caps, equalities, eager, nu, state,
-    x, z, a, free, r, d, order, factor, y_norm,
-):  # fmt: skip
-    """The active-set method; ν and state are the start and the result. Returns a status.
+def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
+    """The active-set method on the first M rows that ``wide`` and ``tall`` hold; ν and their states are the start and
+    the result. Returns a status.
 
     An ``eager`` one does not wait for the rows that are in to settle before it lets in another that is worse: where
     bounds come and go, as on a simplex, that saves a third of the steps; on a box it saves none.
-    ``columns[j, i]`` is ``rows[i, j]``, needed only if there are MANY.
     """
-    M, n = rows.shape
+    rows, lines, factor, columns, vectors = lay_out(wide, tall)
+    rows, n = rows[:M], wide.shape[1]
+    z, a, free = lines[0], lines[1], lines[2]
+    right, caps, state, r, d, order = vectors[0], vectors[1], vectors[3], vectors[4], vectors[5], vectors[6]
     eps = rounding(n)
     entered = -1
     for j in range(n):
@@ -212,7 +219,7 @@ def maximise(
                         order[held] = i
                         held += 1
             price = respond(y, rows, nu, order, held, z)
-        size, changed, count = settle(z, lower, upper, x, free)
+        size, changed = settle(z, lower, upper, x, free)
         known = 0 if changed else known
         noise = eps * (y_norm + size + price)
         settled, amiss = True, noise
@@ -223,7 +230,7 @@ def maximise(
                 settled = False
                 amiss = max(amiss, abs(r[i]))
         joins = False
-        if settled or (eager and changed and k < count):  # only now the other rows matter, if there is room for one
+        if settled or (eager and changed and k < np.sum(free)):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
             for i in range(M):
                 excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
@@ -322,7 +329,7 @@ def over_bounds(load):
         """The hinge prox of y in x, its multipliers in ν; returns a status."""
         lower, upper, equalities = where[0], where[1], where[2]
         M, n = A.shape
-        rows, lines, factor, columns, vectors = lay_out(wide, tall)
+        rows, _, _, columns, vectors = lay_out(wide, tall)
         right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
         y_norm = np.sqrt(dot(y, y))
         if not y_norm < np.inf:
@@ -359,10 +366,7 @@ def over_bounds(load):
                 return INFEASIBLE
         status, target, norm = UNCONVERGED, y, y_norm
         for again in range(2):
-            status = maximise(
-                target, lower, upper, rows, columns, right, caps, equalities, own > 0, price, state, x,
-                lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, norm,
-            )  # fmt: skip
+            status = maximise(target, norm, lower, upper, own + M, equalities, own > 0, wide, tall, price, x)
             x_norm = np.sqrt(dot(x, x))
             near = again == 1 or status != CONVERGED or y_norm <= FAR * x_norm
             for i in range(M if again == 0 else 0):
@@ -403,10 +407,9 @@ def in_ball(where, y, A, b, cap, wide, tall, x, nu):
     center, radius = where
     status = UNCONVERGED
     M, n = A.shape
-    rows, lines, factor, columns, vectors = lay_out(wide, tall)
+    rows, _, _, columns, vectors = lay_out(wide, tall)
     target, lower, upper = np.empty(n), np.full(n, -np.inf), np.full(n, np.inf)
-    right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
-    room = np.empty(M)
+    right, room, norms, state, caps = vectors[0], vectors[1], vectors[2], vectors[3], vectors[7]
     z_norm, c_norm = 0.0, np.sqrt(dot(center, center))
     for j in range(n):
         z_norm += (y[j] - center[j]) ** 2
@@ -438,10 +441,7 @@ def in_ball(where, y, A, b, cap, wide, tall, x, nu):
                 nu[i] = room[i]
             elif nu[i] > room[i]:
                 nu[i], state[i] = room[i], FULL
-        status = maximise(
-            target, lower, upper, rows, columns, right, room, 0, False, nu, state, x,
-            lines[0], lines[1], lines[2], vectors[4], vectors[5], vectors[6], factor, s * z_norm,
-        )  # fmt: skip
+        status = maximise(target, s * z_norm, lower, upper, M, 0, False, wide, tall, nu, x)
         if status != CONVERGED:
             return status
         excess = min(dot(x, x), 1e300) - rim

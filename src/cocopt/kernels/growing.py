@@ -142,10 +142,8 @@ def box_many_rows(
     if not y_norm < np.inf:
         status[0] = NONFINITE
         return
-    rows, lines, factor, columns, vectors = lay_out(wide, tall)
-    rights, caps, nu, state, r, d, order = (
-        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
-    )  # fmt: skip
+    rows, _, _, columns, vectors = lay_out(wide, tall)
+    rights, caps, nu, state = vectors[0], vectors[1], vectors[2], vectors[3]
     which, target = np.empty(m, dtype=np.int64), y
     found, most = np.empty(AT_ONCE, dtype=np.int64), np.empty(AT_ONCE)
     eps = rounding(n)
@@ -169,10 +167,7 @@ def box_many_rows(
             nu[i] = 0.0
             state[i] = IN if i < equalities else OUT
         for _ in range(JOINS):
-            status[0] = maximise(
-                target, lower, upper, rows[:k], columns, rights[:k], caps[:k], equalities, False, nu[:k], state[:k], x,
-                lines[0], lines[1], lines[2], r[:k], d[:k], order[:k], factor, y_norm,
-            )  # fmt: skip
+            status[0] = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
             if status[0] != CONVERGED:
                 return
             noise = y_norm + np.sqrt(dot(x, x))
