@@ -230,7 +230,9 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
                 settled = False
                 amiss = max(amiss, abs(r[i]))
         joins = False
-        if settled or (eager and changed and k < np.sum(free)):  # only now the other rows matter, if there is room for one
+        if settled or (
+            eager and changed and k < np.sum(free)
+        ):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
             for i in range(M):
                 excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])

@@ -9,12 +9,36 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize
-from cocopt.kernels.line import LONG, clip, descend, limit, long_root, root
+from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels.line import LONG, bracket, clip, descend, limit, long_root, look, root, sums
 from cocopt.kernels.rounding import EMPTY, FAR, ROUNDING, rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["ball_halfspace", "box_halfspace"]
+
+
+@njit
+def first_look(b, inner, a_sq, x_sq, y_sq, eps):
+    """(CONVERGED if x(0) satisfies the row, UNCONVERGED if not, or NONFINITE; the tolerance for h)."""
+    h = inner - b
+    if not (a_sq + y_sq < np.inf and (abs(h) < np.inf or b == np.inf)):
+        return NONFINITE, 0.0
+    if h <= eps * abs(b) or h * h <= eps * eps * a_sq * x_sq:
+        return CONVERGED, 0.0
+    return UNCONVERGED, eps * (np.sqrt(a_sq * (x_sq + y_sq)) + abs(b))
+
+
+@njit
+def long_search(y, lower, upper, a, b, cap, eps):
+    """(verdict, ν, h(ν), tolerance, ‖a‖², ‖y‖²); memory is the bottleneck, so the first look is at a bracket too."""
+    lo, hi = bracket(y, lower, upper, a, b, cap)
+    others = np.empty(y.shape[0] + 1, dtype=np.int32)
+    (inner, slope, a_sq, x_sq, y_sq), found = look(y, lower, upper, a, lo, hi, others)
+    verdict, tol = first_look(b, inner, a_sq, x_sq, y_sq, eps)
+    nu, h = 0.0, inner - b
+    if verdict == UNCONVERGED:
+        nu, h = long_root(y, lower, upper, a, b, cap, tol, h, slope, lo, hi, others, found)
+    return verdict, nu, h, tol, a_sq, y_sq
 
 
 @guvectorize(
@@ -27,28 +51,20 @@ __all__ = ["ball_halfspace", "box_halfspace"]
 def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
     """K = {lower ≤ x ≤ upper}."""
     n = y.shape[0]
-    h, slope, a_sq, x_sq, y_sq = -b, 0.0, 0.0, 0.0, 0.0
-    for j in range(n):
-        p = clip(y[j], lower[j], upper[j])  # (not written yet: of many coordinates memory is the bottleneck)
-        h += a[j] * p
-        a_sq += a[j] * a[j]
-        x_sq += p * p
-        y_sq += y[j] * y[j]
-        free = a[j] if p == y[j] else 0.0
-        slope += free * free
-    nu[0] = 0.0
     eps = rounding(n)
-    finite = a_sq + y_sq < np.inf and (abs(h) < np.inf or b == np.inf)
-    status[0] = CONVERGED if finite else NONFINITE
-    if not finite or h <= eps * abs(b) or h * h <= eps * eps * a_sq * x_sq:
+    if n < LONG:
+        inner, slope, a_sq, x_sq, y_sq = sums(y, lower, upper, a)
+        verdict, tol = first_look(b, inner, a_sq, x_sq, y_sq, eps)
+        nu[0], h = 0.0, inner - b
+        if verdict == UNCONVERGED:
+            nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    else:
+        verdict, nu[0], h, tol, a_sq, y_sq = long_search(y, lower, upper, a, b, cap, eps)
+    status[0] = NONFINITE if verdict == NONFINITE else CONVERGED
+    if verdict != UNCONVERGED:
         for j in range(n):
             x[j] = clip(y[j], lower[j], upper[j])
         return
-    tol = eps * (np.sqrt(a_sq * (x_sq + y_sq)) + abs(b))
-    if n < LONG:
-        nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
-    else:
-        nu[0], h = long_root(y, lower, upper, a, b, cap, tol, h, slope)
     x_sq = 0.0
     for j in range(n):
         p = clip(y[j] - nu[0] * a[j], lower[j], upper[j])

@@ -12,7 +12,7 @@ import numpy as np
 
 from cocopt.kernels._jit import njit
 
-__all__ = ["clip", "descend", "limit", "long_root", "root"]
+__all__ = ["bracket", "clip", "descend", "limit", "long_root", "look", "root", "sums"]
 
 LONG = 8192  # from so many coordinates on `long_root` is the faster one
 BLOCK, SHARE = 64, 32  # its sample: blocks of so many coordinates, one block in so many
@@ -166,26 +166,61 @@ def _estimate(y, lower, upper, a, b, cap):
 
 
 @njit
-def long_root(y, lower, upper, a, b, cap, tol, h, slope):
+def sums(y, lower, upper, a):
+    """(⟨a, x⟩, −h'(0), ‖a‖², ‖x‖², ‖y‖²) of x = x(0)."""
+    inner, slope, a_sq, x_sq, y_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(y.shape[0]):
+        x = clip(y[j], lower[j], upper[j])
+        inner += a[j] * x
+        a_sq += a[j] * a[j]
+        x_sq += x * x
+        y_sq += y[j] * y[j]
+        free = a[j] if x == y[j] else 0.0
+        slope += free * free
+    return inner, slope, a_sq, x_sq, y_sq
+
+
+@njit
+def bracket(y, lower, upper, a, b, cap):
+    """An interval that most likely holds the root, from a sample; of length 0 if the sample has no root above 0."""
+    guess, reach = _estimate(y, lower, upper, a, b, cap)
+    reach = reach if guess > 0.0 else 0.0
+    return max(guess - reach, 0.25 * guess), min(guess + reach, cap)  # (nearly all pieces may begin near 0)
+
+
+@njit
+def look(y, lower, upper, a, lo, hi, others):
+    """All `sums`, and (m, c, s) as `_settled` has them, the m others listed: for many coordinates, in one pass."""
+    inner, slope, a_sq, x_sq, y_sq = 0.0, 0.0, 0.0, 0.0, 0.0
+    count, fixed, square = 0, 0.0, 0.0
+    for start in range(0, y.shape[0], CHUNK):
+        part = slice(start, start + CHUNK)
+        y_part, lower_part, upper_part, a_part = y[part], lower[part], upper[part], a[part]
+        more = sums(y_part, lower_part, upper_part, a_part)
+        inner, slope, a_sq = inner + more[0], slope + more[1], a_sq + more[2]
+        x_sq, y_sq = x_sq + more[3], y_sq + more[4]
+        if lo < hi:
+            c, s, m = _settled(y_part, lower_part, upper_part, a_part, lo, hi)
+            fixed, square = fixed + c, square + s
+            if m > 0.0:
+                count += _list_others(y_part, lower_part, upper_part, a_part, lo, hi, start, others[count:])
+    return (inner, slope, a_sq, x_sq, y_sq), (count, fixed, square)
+
+
+@njit
+def long_root(y, lower, upper, a, b, cap, tol, h, slope, lo, hi, others, found):
     """As `root`, for many coordinates in few passes over them.
 
-    The root of a sample tells where to look. Over that short interval nearly all coordinates stay on one piece: one
-    pass sums them up as a single coordinate, and Newton's method goes on with the few others.
+    ``found`` is what a `look` at [lo, hi] (see `bracket`) has found. Over that short interval nearly all coordinates
+    stay on one piece: they count as a single one, and Newton's method goes on with the few others.
     """
-    n = y.shape[0]
-    guess, reach = _estimate(y, lower, upper, a, b, cap)
-    lo, hi = max(guess - reach, 0.25 * guess), min(guess + reach, cap)  # (nearly all pieces may begin near 0)
-    others = np.empty(n + 1, dtype=np.int32)
+    if lo == hi:
+        lo, hi = 0.0, min(h / max(slope, 1e-150), cap)
+        _, found = look(y, lower, upper, a, lo, hi, others)
     for _ in range(4):
         if not lo < hi < np.inf:
             break
-        count, fixed, square = 0, 0.0, 0.0
-        for start in range(0, n, CHUNK):
-            part = slice(start, start + CHUNK)
-            c, s, m = _settled(y[part], lower[part], upper[part], a[part], lo, hi)
-            fixed, square = fixed + c, square + s
-            if m > 0.0:
-                count += _list_others(y[part], lower[part], upper[part], a[part], lo, hi, start, others[count:])
+        count, fixed, square = found
         few = np.empty((4, count + 1))  # as functions of ν − lo
         for k in range(count):
             j = others[k]
@@ -194,13 +229,11 @@ def long_root(y, lower, upper, a, b, cap, tol, h, slope):
         few[0, count], few[1, count], few[2, count], few[3, count] = -lo * unit, -np.inf, np.inf, unit
         h_lo, slope_lo = descend(few[0], few[1], few[2], few[3], b - fixed, 0.0)
         width = hi - lo
-        if h_lo < -tol:
-            lo, hi = max(lo - 4.0 * width, 0.0), lo
-            continue
         step, h_step = 0.0, h_lo
         if h_lo > tol:
             step, h_step = root(few[0], few[1], few[2], few[3], b - fixed, width, tol, h_lo, slope_lo)
-        if abs(h_step) <= tol or hi == cap:
+        if h_lo >= -tol and (abs(h_step) <= tol or hi == cap):
             return (cap if step == width and hi == cap else lo + step), h_step
-        lo, hi = hi, min(hi + 4.0 * width, cap)
+        lo, hi = (max(lo - 4.0 * width, 0.0), lo) if h_lo < -tol else (hi, min(hi + 4.0 * width, cap))
+        _, found = look(y, lower, upper, a, lo, hi, others)
     return root(y, lower, upper, a, b, cap, tol, h, slope)
