@@ -2,7 +2,8 @@
 
 Targets are y ~ U(−1, 2)^n around K; rows are the regression problem's A ~ U(0, 2), b ~ U(0, 1): 0 is always feasible
 and most rows cut into K. On the simplex b lies between the least of ⟨a, x⟩ over K and its value at P_K(y), so that the
-row is always active; several rows have the barycentre in common.
+row is always active; several rows have the barycentre in common. Crowded problems have rows in all directions, close
+to a common point inside K: nearly as many rows bind as there are dimensions.
 """
 
 from __future__ import annotations
@@ -32,6 +33,14 @@ class Batch(NamedTuple):
     A: Array
     b: Array
     y: Array
+
+
+def crowded(kind: str, trials: int, n: int, rows: int) -> Batch:
+    rng = np.random.default_rng(0)
+    A, y = rng.normal(size=(trials, rows, n)), rng.uniform(-1, 2, (trials, n))
+    inside = rng.dirichlet(np.full(n, 5.0), trials) if kind == "simplex" else rng.uniform(size=(trials, n))
+    K = Simplex(n) if kind == "simplex" else Box(0.0, 1.0, dim=n)
+    return Batch(K, A, np.matvec(A, inside) + 0.02 * rng.uniform(size=(trials, rows)), y)
 
 
 def batch(kind: str, trials: int, n: int, rows: int, seed: int = 0) -> Batch:

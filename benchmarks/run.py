@@ -19,7 +19,7 @@ import clasp
 import growing
 import numpy as np
 import rivals
-from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, race
+from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, crowded, in_turn, race
 
 import cocopt
 from cocopt import constraints
@@ -83,6 +83,18 @@ def sweep(repeat: int) -> list[Row]:
             rung = cocopt.explain(problem.K, constraints.Affine(problem.A, problem.b)).partition(":")[0]
             name = f"{kind} ∩ {rows} rows"
             table.append(row(name, "daqp.solve", 1, best["cocopt"] / TRIALS, best["daqp"] / TRIALS) | {"rung": rung})
+    return table
+
+
+def corners(repeat: int) -> list[Row]:
+    """Crowded problems, where DAQP is at its best: its steps cost less the more rows are active."""
+    table = []
+    for kind in ("box", "simplex"):
+        for n, rows in ((10, 16), (10, 32), (10, 100), (30, 16), (30, 32), (30, 100)):
+            problem = crowded(kind, 100, n, rows)
+            best = race({"cocopt": by_cocopt(problem), "daqp": by_daqp(problem)}, repeat)
+            name = f"{kind} ∩ {rows} rows that crowd, n = {n}"
+            table.append(row(name, "daqp.solve", 1, best["cocopt"] / 100, best["daqp"] / 100))
     return table
 
 
@@ -156,6 +168,7 @@ def main() -> None:
     for title, measure in [
         (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
         ("From 1 row to 100", lambda: sweep(max(2, repeat // 2))),
+        ("Rows that nearly all bind", lambda: corners(max(2, repeat // 2))),
         ("Large n", lambda: growth(repeat, largest=not options.quick)),
         (
             "CLASP on the paper's regression, time per trial and round",

@@ -160,3 +160,28 @@ def test_supports_of_the_simplex_that_differ_by_rounding_alone_end_the_search():
     tau, _, _ = settle.py_func(y, np.zeros(1), 0.0, third, 1.0, (3.0, 2.0, 0.0, 0.0, 0.0))
     assert tau == pytest.approx(third, rel=1e-15)
     assert y.reads <= 5
+
+
+def test_a_far_target_and_coordinates_that_cannot_move():
+    """Half of the breakpoints have no width, and the root lies beyond thousands of pieces that hardly descend."""
+    n, rng = 2500, np.random.default_rng(0)
+    lower = rng.normal(size=n)
+    upper = np.where(rng.uniform(size=n) < 0.5, lower, lower + 1.0)
+    y = 2e4 * rng.normal(size=n)
+    b = lower.sum() + 1e-6 * (np.clip(y, lower, upper).sum() - lower.sum())
+    x = cocopt.project(Box(lower, upper), constraints.Affine(np.ones(n), b), y)
+    nu = brentq(lambda nu: np.clip(y - nu, lower, upper).sum() - b, 0.0, 1e6, xtol=1e-12)
+    np.testing.assert_allclose(x, np.clip(y - nu, lower, upper), atol=1e-7)
+    assert abs(x.sum() - b) <= 1e-10
+
+
+@pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=100_000), Ball(0.0, 1.0, dim=100_000)], ids=["box", "ball"])
+def test_an_infeasible_row_needs_no_solver(K):
+    n = K.dim
+    a = np.random.default_rng(0).normal(size=n)
+    nearest = -np.sign(a) if isinstance(K, Box) else -a / np.linalg.norm(a)
+    g = constraints.Affine(a, a @ nearest - 3.0)
+    with pytest.raises(errors.InfeasibleRound) as caught:
+        cocopt.project(K, g, np.zeros(n))
+    np.testing.assert_allclose(caught.value.least_violation, [3.0], rtol=1e-9)
+    np.testing.assert_allclose(cocopt.project(K, g, np.zeros(n), infeasible="nearest"), nearest, atol=1e-12)

@@ -749,3 +749,14 @@ def test_small_data_can_be_infeasible() -> None:
     with pytest.raises(InfeasibleRound) as caught:
         cocopt.project(Box(0.0, 1e-12, dim=3), constraints.Affine([1.0, 1.0, 1.0], -1e-12), [1e-12, 1e-12, 0.0])
     np.testing.assert_allclose(caught.value.least_violation, [1e-12], rtol=1e-6)
+
+
+@pytest.mark.parametrize("reach", [1e3, 1e5, 1e7])
+def test_a_ball_and_rows_keep_their_promise_for_far_targets(reach: float) -> None:
+    rng = np.random.default_rng(0)
+    K = Ball(0.0, 1.0, dim=4)
+    A = rng.normal(size=(60, 40, 4))
+    g = constraints.Affine(A, 0.3 * np.linalg.norm(A, axis=-1) * rng.uniform(size=(60, 40)))
+    x = cocopt.project(K, g, reach * rng.normal(size=(60, 4)))
+    assert np.linalg.norm(x, axis=-1).max() <= 1.0 + 1e-12
+    assert (g.rows(x) <= 1e-12 * g.magnitude(x)).all()

@@ -22,7 +22,7 @@ __all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
 KERNEL_ROWS = 128  # with more rows DAQP is faster than the kernel (measured: `make bench`)
 DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
 
-_NONE = np.array(0)  # an array, since turning a number into one costs as much as a projection
+_NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection
 
 Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, rung
 
@@ -61,7 +61,7 @@ def solve_batch(
         return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
     if type(K) is Box and M <= KERNEL_ROWS and total is None:
         caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
-        return *kernels.box_rows(point, K.lower, K.upper, core(A), core(b), caps, _NONE, *memory), "kernel"
+        return *kernels.box_rows(point, K.lower, K.upper, core(A), core(b), caps, _NO_EQUALITIES, *memory), "kernel"
     polyhedral = K.polyhedral()
     if polyhedral is None:
         return None

@@ -110,7 +110,7 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
     cones = _row_scaled(cones._replace(A=cones.A * length, b=b))
     scaled = cones._replace(A=np.hstack([cones.A, -(cones.E @ unit[:, None]) * step]))
     size = scaled.A.shape[1]
-    P, q = np.zeros(size), np.eye(size)[-1]
+    P, q = np.zeros(size), np.append(np.zeros(size - 1), 1.0)
     result = clarabel.minimise(P, q, scaled)
     v, _ = polish(P, q, scaled, result.x, result.z)
     x = K._project(foot + length * v[:n]) if np.isfinite(v).all() else foot

@@ -184,10 +184,14 @@ def descend(
             constraint._blame(point)
         todo = status != CONVERGED
         x, nu = np.array(x), np.array(nu)
+        if constraint.row_count == 1 and type(K) in (Box, Ball) and cap is None and total is None:
+            empty = status == INFEASIBLE  # then x is the point of least violation already
+            nu[empty] = np.nan
+            return _one_by_one(K, constraint, point, cap, total, infeasible, cuts, tol, x, todo & ~empty, nu, empty)
     else:
         x, todo = _without_rows(K, constraint, point)
         nu = None
-    return _one_by_one(K, constraint, point, cap, total, infeasible, cuts, tol, x, todo, nu)
+    return _one_by_one(K, constraint, point, cap, total, infeasible, cuts, tol, x, todo, nu, np.False_)
 
 
 def _one_by_one(
@@ -202,15 +206,19 @@ def _one_by_one(
     x: Array,
     todo: Array,
     nu: Array | None,
+    empty: Any,
 ) -> Projection:
-    """The trials marked in ``todo``, each down the ladder; x holds the others' results."""
+    """The trials marked in ``todo``, each down the ladder; x holds the others' results.
+
+    Those marked ``empty`` have no feasible point, and x is the one of least violation.
+    """
     shape = x.shape[:-1]
     M = constraint.row_count
     targets = np.broadcast_to(point, x.shape)
     caps = np.broadcast_to(np.inf if cap is None else cap, (*shape, M))
     totals = np.broadcast_to(np.inf if total is None else total, shape)
-    least = np.zeros(shape)
-    feasible = np.ones(shape, dtype=bool)
+    feasible = np.array(np.broadcast_to(~empty, shape))
+    least = np.where(feasible, 0.0, constraint._rows(x).max(axis=-1)) if np.any(empty) else np.zeros(shape)
     used, rung = 0, "kernel" if nu is not None else "set"
     for index in zip(*np.nonzero(todo), strict=True) if shape else [()] if todo else []:
         problem = Problem(K, _trial(constraint, shape, index), targets[index], caps[index], float(totals[index]))

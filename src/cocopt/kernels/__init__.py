@@ -7,6 +7,7 @@ that converged and hands the others to the next rung. The last axes of every arr
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -47,9 +48,13 @@ def compile_all() -> Iterator[tuple[str, float]]:
 
     # the longest first
     modules = ["growing", "sumcap", "ball", "rows", "polyhedron", "halfspace", "simplex", "ledger", "values"]
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+    # an interrupt ends the workers at once, and what is waiting is not begun
+    pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
+    try:
         for done in as_completed([pool.submit(_compile, module) for module in modules]):
             yield done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _compile(module: str) -> tuple[str, float]:

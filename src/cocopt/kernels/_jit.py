@@ -44,7 +44,7 @@ def _forget_stale_cache(folder: Path) -> None:
     """Empties numba's cache when any kernel source changed: numba looks only at the file of the outermost function."""
     fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.glob("*.py")))).hexdigest()
     mark = folder / "kernels.sha256"
-    if mark.exists() and mark.read_text() == fingerprint:
+    if mark.exists() and mark.read_bytes() == fingerprint.encode():
         return
     with contextlib.suppress(OSError):  # as above
         for stale in [*folder.glob("*.nb?"), *folder.glob(f"{_FOLDER.name}_*/*.nb?")]:

@@ -372,8 +372,8 @@ def over_bounds(load):
             x_norm = np.sqrt(dot(x, x))
             near = again == 1 or status != CONVERGED or y_norm <= FAR * x_norm
             for i in range(M if again == 0 else 0):
-                norm = norms[own + i]
-                nu[i] = price[own + i] / max(norm, 1e-170) if norm > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+                unit = norms[own + i]
+                nu[i] = price[own + i] / max(unit, 1e-170) if unit > 0.0 else cap[i] if b[i] < 0.0 else 0.0
             if near:
                 break
             # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
@@ -400,13 +400,34 @@ in_box = over_bounds(no_rows)
 
 @njit
 def in_ball(where, y, A, b, cap, wide, tall, x, nu):
-    """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status.
+    """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status."""
+    center, radius = where
+    M, n = A.shape
+    target, right, caps, price = y, b, cap, nu
+    status = UNCONVERGED
+    for again in range(2):
+        status = _in_ball(center, radius, target, right, A, caps, wide, tall, x, price)
+        far = 0.0
+        for j in range(n):
+            far += (y[j] - center[j]) ** 2
+        if again == 1 or status != CONVERGED or not far > FAR * FAR * radius * radius:
+            break
+        # x has lost digits that it can have: project it, which is near, once more
+        target, right, caps, price = np.copy(x), np.copy(b), np.full(M, np.inf), np.empty(M)
+        for i in range(M):
+            if nu[i] >= cap[i]:
+                right[i] = np.inf  # given up: it must not bind now
+    return status
+
+
+@njit
+def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
+    """As `in_ball`, in one go.
 
     With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
     without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
     each set of active rows, so that interpolation in s² inside a bracket ends after a few steps.
     """
-    center, radius = where
     status = UNCONVERGED
     M, n = A.shape
     rows, _, _, columns, vectors = lay_out(wide, tall)

@@ -51,14 +51,15 @@ def limit(lower, upper, a, b):
 
 @njit
 def _next_piece(y, lower, upper, a, nu):
-    """The first ν' > ν at which a coordinate that was beyond a bound reaches it, and the descent it brings."""
+    """The first ν' ≥ ν at which a coordinate that is beyond a bound reaches it, and the descent it brings."""
     start, slope = np.inf, 0.0
     for j in range(y.shape[0]):
-        bound = upper[j] if a[j] > 0.0 else lower[j]
-        # never divides by 0, even if the compiler computes both branches: that would raise a floating-point flag
-        enter = (y[j] - bound) / (a[j] if a[j] != 0.0 else 1.0)
-        if a[j] != 0.0 and nu < enter < start:
-            start, slope = enter, a[j] * a[j]
+        z = y[j] - nu * a[j]
+        if lower[j] < upper[j] and ((a[j] > 0.0 and z > upper[j]) or (a[j] < 0.0 and z < lower[j])):
+            # (by rounding it may be beyond although its place is not)
+            enter = max((y[j] - (upper[j] if a[j] > 0.0 else lower[j])) / a[j], nu)
+            if enter < start:
+                start, slope = enter, a[j] * a[j]
     return start, slope
 
 
@@ -87,8 +88,7 @@ def root(y, lower, upper, a, b, cap, tol, h, slope):
                 return nu, h
             continue
         if not lo < trial < hi or (step > 12 and step % 2 == 0):
-            if hi < np.inf:
-                trial = 0.5 * (lo + hi)
+            trial = 0.5 * (lo + hi) if hi < np.inf else 2.0 * trial
             if not lo < trial < hi:
                 return nu, h  # neighbouring numbers
         nu = trial

@@ -29,7 +29,7 @@ def least_violation(
         [np.hstack([rows[use], -unit[use, None] / unit.max()]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])]
     )
     result = linprog(
-        np.eye(n + 1)[n],
+        np.append(np.zeros(n), 1.0),
         A_ub=upper_rows,
         b_ub=np.concatenate([right[use], b[keep]]),
         A_eq=np.hstack([A[:equalities], np.zeros((equalities, 1))]) if equalities else None,
