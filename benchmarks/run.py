@@ -87,7 +87,7 @@ def sweep(repeat: int) -> list[Row]:
 
 
 def corners(repeat: int) -> list[Row]:
-    """Crowded problems, where DAQP is at its best: its steps cost less the more rows are active."""
+    """Crowded problems, on which DAQP is at its best."""
     table = []
     for kind in ("box", "simplex"):
         for n, rows in ((10, 16), (10, 32), (10, 100), (30, 16), (30, 32), (30, 100)):

@@ -13,7 +13,7 @@ from instances import SETS, build, build_set, instance, random_constraint, rando
 from reference import Array
 
 import cocopt
-from cocopt import Box, constraints
+from cocopt import Ball, Box, constraints
 
 CONSTRAINTS = ("row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy")
 CAPS = ("each", "sum")
@@ -230,3 +230,23 @@ def test_an_infeasible_row_is_only_a_price() -> None:
     with pytest.raises(cocopt.errors.InfeasibleRound) as caught:
         cocopt.hinge_prox(K, g, [0.25], weight=np.inf)
     np.testing.assert_allclose(caught.value.least_violation, [6.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [1.0, 300.0, 1e4])
+@pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=4), Ball(0.0, 1.0, dim=4)], ids=["box", "ball"])
+def test_rows_at_their_caps_are_given_up_however_far_the_target(K, reach):
+    """No point of K near the result is better; far targets are projected twice, and what was given up stays so."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(500, 3, 4)) * 10 ** rng.uniform(-1, 1, (500, 3, 1))
+    y = reach * rng.normal(size=(500, 4))
+    b, w = np.matvec(A, K.project(y)) - rng.uniform(0, 0.5, (500, 3)), reach * rng.uniform(0, 0.3, (500, 3))
+
+    def objective(x):
+        hinges = np.maximum(np.matvec(A, x) - b, 0.0)
+        return 0.5 * ((x - y) ** 2).sum(axis=-1) + (w * hinges).sum(axis=-1)
+
+    x = cocopt.hinge_prox(K, constraints.Affine(A, b), y, weight=w, rho=0.5, cap="each")
+    best = objective(x)
+    for size in (1.0, 0.1, 0.01) * 20:
+        other = K.project(x + size * rng.normal(size=x.shape))
+        assert (objective(other) >= best - 1e-12 * reach * reach).all()

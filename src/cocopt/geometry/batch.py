@@ -19,7 +19,7 @@ from cocopt.sets.simplex import Simplex
 
 __all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
 
-KERNEL_ROWS = 128  # with more rows DAQP is faster than the kernel (measured: `make bench`)
+KERNEL_ROWS = 128  # more rows go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
 DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
 
 _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection

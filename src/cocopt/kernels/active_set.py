@@ -379,11 +379,10 @@ def over_bounds(load):
             # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
             target, norm, price = np.copy(x), x_norm, np.zeros(own + M)
             for i in range(own + M):
+                if state[i] == FULL:
+                    right[i] = 1e300  # given up: it must not bind now
                 state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
                 caps[i] = np.inf
-            for i in range(M):
-                if nu[i] == cap[i] and own + i >= equalities:
-                    right[own + i] = 1e300  # given up: it must not bind now
         return status
 
     return prox
@@ -414,8 +413,9 @@ def in_ball(where, y, A, b, cap, wide, tall, x, nu):
             break
         # x has lost digits that it can have: project it, which is near, once more
         target, right, caps, price = np.copy(x), np.copy(b), np.full(M, np.inf), np.empty(M)
+        state = lay_out(wide, tall)[4][3]
         for i in range(M):
-            if nu[i] >= cap[i]:
+            if state[i] == FULL:
                 right[i] = np.inf  # given up: it must not bind now
     return status
 
