@@ -174,7 +174,7 @@ def main() -> None:
             "CLASP on the paper's regression, time per trial and round",
             lambda: clasp.table(race, row, repeat),
         ),
-        ("Persistent constraints, time per trial and round", lambda: growing.table(row, repeat)),
+        ("Persistent constraints, time per trial and round", lambda: growing.table(row)),
         ("The paper's algorithms, time per trial and round", lambda: rivals.table(race, row, max(2, repeat // 3))),
         ("Start", import_time),
     ]:

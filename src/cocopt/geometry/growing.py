@@ -4,8 +4,9 @@ Of the rows seen few can bind, and fewer do. Each trial keeps
 
 - a working set: the rows that bound last time, where the next projection starts;
 - a list of the rows that matter *near* its point: a ball around an anchor in which no other row can be violated (a
-  normalised row is met wherever ‖x − anchor‖ is at most its slack at the anchor). While the point stays in that ball
-  the others need not be looked at; when it leaves, all are, once, and the ball moves;
+  normalised row is met wherever ‖x − anchor‖ is at most its slack at the anchor), and a short list out of this one with
+  a smaller ball. While the point stays in that, no other row needs to be looked at; when it leaves, those of the list
+  are, once, and seldom all;
 - an outer box of the intersection: a row that is slack all over it is implied by the others and can be forgotten.
 
 Nothing of this approximates: a point is accepted when no row at all is violated by more than rounding.
@@ -14,7 +15,7 @@ Nothing of this approximates: a point is accepted when no row at all is violated
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from math import isqrt, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,10 +37,10 @@ Arrays = dict[str, NDArray[Any]]
 ROUNDING = 1e-13  # a row violated by less than this share of its terms counts as satisfied
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
 ROOM = 64  # rows that a list has room for at least
+FEW = 32  # a short list should have as many rows as there are dimensions, but no more than this, and some others
 HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
 JOIN = 4  # rows that join a working set of the ladder at a time
 PERIOD = 32  # after so many rounds the room is judged
-LOOK = 100  # what making a list costs besides looking at all rows, in rows
 
 
 def _resized(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
@@ -50,6 +51,13 @@ def _resized(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
     part = (slice(None),) * axis + (slice(same),)
     buffer[part] = array[part]
     return buffer
+
+
+def _spread(array: Array, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array:
+    """The array broadcast to one shape, laid out in another of the same size."""
+    if array.shape != shape:  # which is not for nothing
+        array = np.broadcast_to(array, shape)
+    return np.ascontiguousarray(array.reshape(flat))
 
 
 def _seen(array: NDArray[Any], size: Integers) -> NDArray[Any]:
@@ -69,13 +77,14 @@ class Store(NamedTuple):
     right: Array  # (B, capacity)
     norm: Array  # (B, capacity), the length that the row had
     size: Integers  # (B,)
+    most: int  # the largest of these
     version: int
     newest: list[int]  # one number that all versions share
 
     @classmethod
     def of(cls, unit: Array, right: Array, norm: Array, size: Integers) -> Store:
         """The rows given."""
-        return cls(unit, right, norm, size, 0, [0])
+        return cls(unit, right, norm, size, int(size.max(initial=0)), 0, [0])
 
     @classmethod
     def empty(cls, trials: int, dim: int) -> Store:
@@ -87,13 +96,15 @@ class Store(NamedTuple):
         """With the rows A (B, M, n), b (B, M), but for those with b = +inf; None if some length overflows."""
         from cocopt.kernels.growing import append
 
-        store, most = self, int(self.size.max(initial=0)) + b.shape[1]
+        store, most = self, self.most + b.shape[1]
         if self.version != self.newest[0] or most > self.right.shape[1]:
             unit, right, norm = (_resized(part, 1, 2 * most) for part in self[:3])
             store = Store.of(unit, right, norm, self.size)
         store.newest[0] += 1
         size = append(A, b, store.size, store.unit, store.right, store.norm)
-        return None if (size < 0).any() else store._replace(size=size, version=store.newest[0])
+        if size.min(initial=0) < 0:
+            return None
+        return store._replace(size=size, most=int(size.max(initial=0)), version=store.newest[0])
 
     def take(self, trials: Integers, index: Integers) -> tuple[Array, Array]:
         """(A, b) of some rows of some trials as they were told, index (trials, k); −1 for a row with b = +inf."""
@@ -104,40 +115,44 @@ class Store(NamedTuple):
 
     def arrays(self) -> Arrays:
         """What this version sees, zeros elsewhere."""
-        most = int(self.size.max(initial=1))
+        most = max(self.most, 1)
         unit, right, norm = (_seen(part[:, :most], self.size) for part in self[:3])
         return {"unit": unit, "right": right, "norm": norm, "size": self.size}
 
 
 class Near(NamedTuple):
-    """The rows of each trial that matter within ``radius`` of an anchor (see `cocopt.kernels.growing`)."""
+    """The rows of each trial that matter around an anchor: the lists that `cocopt.kernels.growing` describes.
+
+    Changed in place. No result depends on them: a version of `Growing` whose store they do not serve begins anew.
+    """
 
     rows: Integers  # (B, room)
-    slack: Array  # (B, room), at the anchor
-    length: Integers  # (B,), how many are listed
-    listed: Integers  # (B,), how many rows of the store the list knows
-    anchor: Array  # (B, n)
-    radius: Array  # (B,)
+    columns: Array  # (B, n + 1, room)
+    few: Integers  # (B, f)
+    short: Array  # (B, n + 1, f)
+    around: Array  # (B, 2, n + 2)
+    counts: Integers  # (B, 5)
+    newest: list[int]  # they serve versions of the store that share this
+    version: list[int]  # one number: the version that they served last; they may know rows that came with it
 
     @classmethod
-    def nothing(cls, trials: int, dim: int) -> Near:
-        """A list of none, valid everywhere."""
-        rows, zero = np.zeros((trials, ROOM), dtype=np.int64), np.zeros(trials, dtype=np.int64)
-        return cls(rows, np.zeros((trials, ROOM)), zero, zero, np.zeros((trials, dim)), np.full(trials, np.inf))
-
-    def arrays(self) -> Arrays:
-        """What is listed, zeros elsewhere."""
-        rows, slack = _seen(self.rows, self.length), _seen(self.slack, self.length)
-        return self._replace(rows=rows, slack=slack)._asdict()
+    def begin(cls, store: Store, room: int = ROOM) -> Near:
+        """Lists of none, with a radius only if the store is empty."""
+        trials, _, dim = store.unit.shape
+        f = 2 * (min(dim, FEW) + 2 * isqrt(room))
+        rows, columns = np.zeros((trials, room), dtype=np.int64), np.zeros((trials, dim + 1, room))
+        few, short = np.zeros((trials, f), dtype=np.int64), np.zeros((trials, dim + 1, f))
+        around, counts = np.full((trials, 2, dim + 2), np.inf), np.zeros((trials, 5), dtype=np.int64)
+        around[:, :, :dim], around[store.size > 0, :, dim], counts[:, 2] = 0.0, -np.inf, store.size
+        return cls(rows, columns, few, short, around, counts, store.newest, [store.version])
 
     def resized(self, room: int) -> Near:
         """With room for more rows, or fewer: a list that does not fit is made anew when it is needed."""
-        if room == self.rows.shape[1]:
-            return self
-        rows, slack, length, listed, anchor, radius = self
-        radius = np.where(length > room, -np.inf, radius)
-        length = np.where(length > room, 0, length)
-        return Near(_resized(rows, 1, room), _resized(slack, 1, room), length, listed, anchor, radius)
+        around, counts = self.around.copy(), self.counts.copy()
+        gone = counts[:, 0] > room
+        around[gone, :, -2], counts[gone, :2] = -np.inf, 0
+        rows, columns = _resized(self.rows, 1, room), _resized(self.columns, 2, room)
+        return self._replace(rows=rows, columns=columns, around=around, counts=counts)
 
 
 class Told(NamedTuple):
@@ -205,8 +220,7 @@ class Growing(NamedTuple):
     t: int  # how many constraints came
     store: Store
     near: Near
-    looks: int  # how often a list was made since their room was judged
-    judge: int  # the round in which it is next
+    judge: int  # the round in which the room of the lists is judged next
     told: Told | None
     box: tuple[Array, Array]  # (B, n) each, an outer box; infinite if none may be forgotten for it
     due: int  # the number of rows at which forgetting is tried next
@@ -227,9 +241,8 @@ class Growing(NamedTuple):
         box = np.broadcast_to(lower, (B, n)), np.broadcast_to(upper, (B, n))
         told = Told.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
         working = np.full((B, min(2 * n + 8, HELD)), -1)
-        return cls(
-            K, batch, 0, Store.empty(B, n), Near.nothing(B, n), 0, PERIOD, told, box, 2 * ROOM, working, (), ((),) * B
-        )
+        store = Store.empty(B, n)
+        return cls(K, batch, 0, store, Near.begin(store), PERIOD, told, box, 2 * ROOM, working, (), ((),) * B)
 
     def plus(self, constraint: Constraint, active: Any = None) -> Growing:
         """With one more constraint, in the trials that are ``active`` (all if None).
@@ -241,15 +254,14 @@ class Growing(NamedTuple):
         if affine is None:
             trials = tuple((*own, len(self.curved)) for own in self.binding)
             return self._replace(t=t, curved=(*self.curved, constraint), binding=trials)
-        B, M, n = self.near.radius.size, constraint.row_count, self.K.dim
-        A = np.ascontiguousarray(np.broadcast_to(affine[0], (*self.batch, M, n)).reshape(B, M, n))
-        b = np.ascontiguousarray(np.broadcast_to(affine[1], (*self.batch, M)).reshape(B, M))
+        B, M, n = prod(self.batch), constraint.row_count, self.K.dim
+        A, b = _spread(affine[0], (*self.batch, M, n), (B, M, n)), _spread(affine[1], (*self.batch, M), (B, M))
         if active is not None:
             b = np.where(np.reshape(active, (B, 1)), b, np.inf)
         told = None if self.told is None else self.told.plus(A, b, t)
         store = self.store.plus(A, b)
         if store is None:
-            constraint._blame(self.near.anchor.reshape(*self.batch, n))
+            constraint._blame(np.zeros((*self.batch, n)))
         return self._replace(t=t, store=store, told=told)
 
     def project(self, point: Array, infeasible: str = "raise", active: Any = None) -> tuple[Growing, Projection]:
@@ -258,29 +270,29 @@ class Growing(NamedTuple):
         Trials that are not ``active`` get the point back. An empty S_t is searched for the least violation as a whole:
         then (and with "nearest" in every later round) all rows are solved at once.
         """
-        B, n, shape = self.near.radius.size, self.K.dim, self.batch
+        B, n, shape = prod(self.batch), self.K.dim, self.batch
         y = np.ascontiguousarray(point).reshape(B, n)
         todo: Flags = np.ones(B, dtype=bool) if active is None else np.reshape(active, B)
-        feasible, least = np.ones(B, dtype=bool), np.zeros(B)
-        if not self.curved and not self.store.size.any():
+        if self.t == 0:
             x = y.copy()
             x[todo] = self.K._project(y[todo])
-            return self, Projection(x.reshape(*shape, n), "set", np.True_, least.reshape(shape)[()])
+            return self, Projection(x.reshape(*shape, n), "set", np.True_, np.zeros(shape)[()])
         after, x, left = self._kernel(y, todo)
-        rung = "kernel"
+        rung, least, every = "kernel", np.zeros(B), True
         if left.size:  # rarely, unless K or a constraint is curved
+            feasible = np.ones(B, dtype=bool)
             x[left], feasible[left], rung, working, binding = after._ladder(y, left)
             for i in np.flatnonzero(~feasible).tolist():
                 whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
                 x[i], feasible[i], least[i], rung = whole.point, whole.feasible, whole.least_violation, whole.rung
-            if infeasible == "raise" and not feasible.all():
+            every = bool(feasible.all())
+            if infeasible == "raise" and not every:
                 trials = np.flatnonzero(~feasible)
                 raise InfeasibleRound(trials.tolist(), least[trials])
             after = after._replace(working=working, binding=binding)._moved(x)
-        every = np.True_ if feasible.all() else feasible.reshape(shape)[()]
-        return after._judged()._trimmed(every is np.True_), Projection(
-            x.reshape(*shape, n), rung, every, least.reshape(shape)[()]
-        )
+        flags = np.True_ if every else feasible.reshape(shape)[()]
+        found = Projection(x.reshape(*shape, n), rung, flags, least.reshape(shape)[()])
+        return after._judged()._trimmed(every), found
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
@@ -304,12 +316,11 @@ class Growing(NamedTuple):
         """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
         arrays: Arrays = {"working": self.working, "lower": self.box[0], "upper": self.box[1]}
         arrays.update({f"store.{name}": array for name, array in self.store.arrays().items()})
-        arrays.update({f"near.{name}": array for name, array in self.near.arrays().items()})
         if self.told is not None:
             parts = zip(Told._fields, self.told[:3], strict=False)
             arrays.update({f"told.{name}": array[: self.told.size] for name, array in parts})
-        plain = {name: getattr(self, name) for name in ("t", "looks", "judge", "due", "binding")}
-        return plain, arrays
+        plain = {name: getattr(self, name) for name in ("t", "judge", "due", "binding")}
+        return plain | {"room": self.near.rows.shape[1]}, arrays
 
     @classmethod
     def from_arrays(
@@ -325,22 +336,29 @@ class Growing(NamedTuple):
         def part(home: str, fields: tuple[str, ...]) -> list[NDArray[Any]]:
             return [arrays[f"{home}.{name}"] for name in fields]
 
-        store, near = Store.of(*part("store", Store._fields[:4])), Near(*part("near", Near._fields))
+        store = Store.of(*part("store", Store._fields[:4]))
         told = Told.of(*part("told", Told._fields[:3])) if "told.A" in arrays else None
         box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
-        t, looks, judge, due = (plain[name] for name in ("t", "looks", "judge", "due"))
-        return cls(K, batch, t, store, near, looks, judge, told, box, due, arrays["working"], curved, binding)
+        near, (t, judge, due) = Near.begin(store, plain["room"]), (plain[name] for name in ("t", "judge", "due"))
+        return cls(K, batch, t, store, near, judge, told, box, due, arrays["working"], curved, binding)
 
     def _rows(self) -> tuple[Any, ...]:
         """Store and list as `kernels.growing.violated` takes them."""
-        (unit, right, _, size, _, _), (rows, slack, length, _, anchor, radius) = self.store, self.near
-        return unit, right, size, rows, slack, length, anchor, radius
+        return *self.store[:2], self.store.size, *self.near[:6]
+
+    def _renewed(self) -> Growing:
+        """With lists that serve this store."""
+        near, store = self.near, self.store
+        if near.newest is store.newest and near.version[0] <= store.version:
+            near.version[0] = store.version
+            return self
+        return self._replace(near=Near.begin(store, near.rows.shape[1]))
 
     def _kernel(self, y: Array, active: Flags) -> tuple[Growing, Array, Integers]:
         """The projections that the compiled kernel finds; the list knows all rows then. Which trials it did not do."""
         poly = None if self.curved else self.K.polyhedral()
         if poly is None:
-            return self._moved(self.near.anchor), y.copy(), np.flatnonzero(active)
+            return self._moved(self.near.around[:, 0, :-2]), y.copy(), np.flatnonzero(active)
         from cocopt.kernels.active_set import scratch
         from cocopt.kernels.growing import box_many_rows
 
@@ -348,36 +366,36 @@ class Growing(NamedTuple):
         if right.size:
             length = np.sqrt(np.vecdot(own, own))
             own, right = own / length[:, None], right / length
-        store, near = self.store, self.near
-        x, working, status, rows, slack, length, anchor, radius, looks = box_many_rows(
-            y, active, poly.lower, poly.upper, own, right, poly.equalities, store.unit, store.right, store.size, *near,
-            self.working, near.rows[0], *scratch(right.size + self.working.shape[1], self.K.dim),
+        after = self._renewed()
+        x, working, status = box_many_rows(
+            y, active, poly.lower, poly.upper, own, right, poly.equalities, *after._rows(), self.working,
+            *scratch(right.size + self.working.shape[1], self.K.dim),
         )  # fmt: skip
-        near = Near(rows, slack, length, store.size, anchor, radius)
         left = np.flatnonzero(status)
-        working[left] = self.working[left]
-        return self._replace(near=near, working=working, looks=self.looks + int(looks.sum())), x, left
+        if left.size:
+            working[left] = self.working[left]
+        return after._replace(working=working), x, left
 
     def _moved(self, x: Array) -> Growing:
-        """With a list that knows all rows, around x where the old one does not reach."""
+        """With lists that know all rows, around x where the old ones do not reach."""
         from cocopt.kernels.growing import relist
 
-        store = self.store
-        rows, slack, length, anchor, radius, looks = relist(
-            x, store.unit, store.right, store.size, *self.near, self.near.rows[0]
-        )
-        near = Near(rows, slack, length, store.size, anchor, radius)
-        return self._replace(near=near, looks=self.looks + int(looks.sum()))
+        after = self._renewed()
+        relist(x, *after._rows())
+        return after
 
     def _judged(self) -> Growing:
-        """With more room in the lists if many were made, less if few: both should cost about the same."""
+        """With more room in the lists if making them costs more than making short lists of them, less if far less."""
         if self.t < self.judge:
             return self
-        B, room = self.near.rows.shape
-        looking = self.looks * (int(self.store.size.max(initial=0)) + LOOK)
-        listing = PERIOD * B * room // 4
-        wanted = 2 * room if looking > 2 * listing else max(ROOM, room // 2) if 4 * looking < listing else room
-        return self._replace(looks=0, judge=self.t + PERIOD, near=self.near.resized(wanted))
+        near, room = self.near, self.near.rows.shape[1]
+        looking, listing = near.counts[:, 3:].sum(axis=0).tolist()
+        near.counts[:, 3:] = 0
+        if 3 * looking > listing and room < self.store.most:
+            near = near.resized(2 * room)
+        elif 16 * looking < listing and room > ROOM:
+            near = near.resized(room // 2)
+        return self._replace(judge=self.t + PERIOD, near=near)
 
     def _trimmed(self, proven: bool) -> Growing:
         """Once there are many rows, without those that are slack all over the outer box, or repeat another.
@@ -386,7 +404,7 @@ class Growing(NamedTuple):
         that point to one that violates only such a row, it would have to bind inside the box. Without proof none may
         go; where the box is infinite, none does.
         """
-        if int(self.store.size.max(initial=0)) <= self.due or not (proven or np.isinf(self.box[0]).all()):
+        if self.store.most <= self.due or not (proven or np.isinf(self.box[0]).all()):
             return self
         from cocopt.kernels.growing import compact, tighten
 
@@ -396,8 +414,8 @@ class Growing(NamedTuple):
         like = np.zeros(2 * max(most, ROOM), dtype=np.int64)
         store = Store.of(*compact(unit, right, norm, place, like))
         working = np.where(self.working < 0, -1, np.take_along_axis(place, np.maximum(self.working, 0), axis=1))
-        near = self.near._replace(length=np.zeros_like(size), listed=store.size, radius=np.full(size.size, -np.inf))
-        return self._replace(store=store, near=near, box=(lower, upper), due=4 * max(most, ROOM), working=working)
+        due = 4 * max(most, ROOM)
+        return self._replace(store=store, box=(lower, upper), due=due, working=working)._renewed()
 
     def _ladder(self, y: Array, trials: Integers) -> tuple[Array, Flags, str, Integers, tuple[tuple[int, ...], ...]]:
         """The same by the ladder of `cocopt.project` on a working set, which the most violated others join.

@@ -1,8 +1,14 @@
 """Projection onto a polyhedron and the few of very many rows that bind, and the lists that say where to look for them.
 
-The rows of a trial are normalised and stand in a store, the first ``size`` of it. A *list* names those that matter
-around an anchor, with their slacks there: within ``radius`` of the anchor no other row can be violated, and a listed
-one only where the way from the anchor is longer than its slack. Rows from the ``listed``-th on are newer than the list.
+The rows of a trial are normalised and stand in a store, the first ``size`` of it. A *list* has copies of those that
+matter around an anchor: within its radius no other row of the store can be violated. A *short list* has those of the
+list that matter around an anchor of its own, within a smaller radius. While a point stays within the latter only the
+short list is looked through; when it leaves, a new one is made from the list, and seldom a new list from all rows.
+
+They are changed in place. ``rows`` are the places in the store of the rows in the list, ``columns`` their normals and,
+below, their right sides; ``few`` and ``short`` are the same for the short list. Both have the order of the store. A
+line of ``around`` is a list's anchor, then its radius, then (for the short one) the radius that is usual. ``counts``:
+how many rows each has, how many of the store they know, and how many were looked at to make lists, and short lists.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -21,8 +27,10 @@ SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wid
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
 JOINS = 1000  # how often rows may join the working set in one projection
 AT_ONCE = 4  # how many may join at a time
-FRESH = 8  # that many new rows join at once
+FRESH = 8  # of that many newest rows those that the target violates join at once
 LISTS = 2  # lists that are made in one projection
+KNOWN, LOOKED, LISTED = 2, 3, 4  # places in ``counts``
+SHARE = 8  # the radius of a list is chosen by one of so many rows
 
 
 @njit
@@ -34,41 +42,128 @@ def distance(x, y):
 
 
 @njit
-def enlist(x, unit, right, size, index, slack, anchor):
-    """Makes a list around x of half the rows that it could hold; returns (how many, radius)."""
-    half = index.shape[0] // 2
-    every = np.empty(size)
-    for i in range(size):
-        every[i] = right[i] - dot(unit[i], x)
-    radius = np.partition(every, half)[half] if size > half else np.inf
-    count = 0
-    for i in range(size):
-        if every[i] < radius:
-            index[count], slack[count] = i, every[i]
-            count += 1
-    for j in range(x.shape[0]):
-        anchor[j] = x[j]
-    return count, radius
+def excesses(columns, count, x, out):
+    """out = ⟨normal, x⟩ − right side of the first ``count`` rows of a list."""
+    n = x.shape[0]
+    right = columns[n]
+    for p in range(count):
+        out[p] = -right[p]
+    whole = n - n % 4
+    for j in range(0, whole, 4):  # four at once: out is read and written less often
+        first, second, third, fourth = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
+        x_1, x_2, x_3, x_4 = x[j], x[j + 1], x[j + 2], x[j + 3]
+        for p in range(count):
+            out[p] += (first[p] * x_1 + second[p] * x_2) + (third[p] * x_3 + fourth[p] * x_4)
+    for j in range(whole, n):
+        line, x_j = columns[j], x[j]
+        for p in range(count):
+            out[p] += line[p] * x_j
 
 
 @njit
-def continued(unit, right, size, index, slack, count, listed, anchor, radius, index_, slack_, anchor_):
-    """The list (index_, slack_, anchor_) with the new rows; returns (how many, radius), −inf if it cannot hold them."""
-    room = index_.shape[0]
-    for j in range(anchor.shape[0]):
-        anchor_[j] = anchor[j]
-    if count > room:
-        return 0, -np.inf
-    for p in range(count):
-        index_[p], slack_[p] = index[p], slack[p]
-    for i in range(listed, size):
-        own = right[i] - dot(unit[i], anchor)
-        if own < radius:
-            if count == room:
-                return 0, -np.inf
-            index_[count], slack_[count] = i, own
+def put(i, unit, right, rows, columns, count):
+    """Puts row i of the store behind the others of a list."""
+    n = unit.shape[1]
+    rows[count], columns[n, count] = i, right[i]
+    for j in range(n):
+        columns[j, count] = unit[i, j]
+
+
+@njit
+def enlist(x, unit, right, size, rows, columns, around, counts):
+    """Makes a list around x of about half the rows that it has room for; the short list is void then."""
+    n, room = x.shape[0], rows.shape[0]
+    half = room // 2
+    slack = np.empty(size)
+    for i in range(size):
+        slack[i] = right[i] - dot(unit[i], x)
+    radius, count = np.inf, 0
+    if size > half:
+        some = slack[::SHARE]
+        place = half * some.shape[0] // size
+        radius = np.partition(some, place)[place]
+        for i in range(size):
+            count += slack[i] < radius
+        if count > room:  # those few misled
+            radius = np.partition(slack, half)[half]
+    count = 0
+    for i in range(size):
+        if slack[i] < radius:
+            put(i, unit, right, rows, columns, count)
             count += 1
-    return count, radius
+    for j in range(n):
+        around[0, j] = x[j]
+    around[0, n], around[1, n] = radius, -np.inf
+    counts[0], counts[LOOKED] = count, counts[LOOKED] + size
+
+
+@njit
+def shorten(x, rows, columns, few, short, around, counts):
+    """Makes a short list around x, which the list reaches.
+
+    The radius is the usual one, unless too many rows have less slack; if few have, the usual one grows.
+    """
+    n, size = x.shape[0], counts[0]
+    wanted = min(n + int(2.0 * np.sqrt(size)), few.shape[0] // 2)
+    excess = np.empty(size)
+    excesses(columns, size, x, excess)
+    reach, usual = around[0, n] - distance(x, around[0, :n]), around[1, n + 1]
+    radius, count = min(reach, usual), 0
+    for i in range(size):
+        count += excess[i] > -radius
+    if 2 * count > 3 * wanted or (usual == np.inf and size > wanted):
+        radius = -np.partition(excess, size - wanted)[size - wanted]
+        around[1, n + 1] = radius if radius > 0.0 else np.inf
+    elif 2 * count < wanted and radius == usual:
+        around[1, n + 1] = 1.25 * usual
+    count = 0
+    for i in range(size):
+        if excess[i] > -radius:
+            few[count] = rows[i]
+            for j in range(n + 1):
+                short[j, count] = columns[j, i]
+            count += 1
+    for j in range(n):
+        around[1, j] = x[j]
+    around[1, n] = radius
+    counts[1], counts[LISTED] = count, counts[LISTED] + size
+
+
+@njit
+def reaches(around, x):
+    """Whether x is within the radius of a list."""
+    n = x.shape[0]
+    return distance(x, around[:n]) <= around[n]
+
+
+@njit
+def approach(x, unit, right, size, rows, columns, few, short, around, counts):
+    """Makes what new lists it takes to reach x."""
+    if not reaches(around[1], x):
+        if not reaches(around[0], x):
+            enlist(x, unit, right, size, rows, columns, around, counts)
+        if reaches(around[0], x):  # unless more rows are violated than it has room for
+            shorten(x, rows, columns, few, short, around, counts)
+
+
+@njit
+def learn(unit, right, size, rows, columns, few, short, around, counts):
+    """Tells the lists about the rows that are new in the store; one that has no room for them gets the radius −inf."""
+    n = unit.shape[1]
+    for i in range(counts[KNOWN], size):
+        if right[i] - dot(unit[i], around[0, :n]) < around[0, n]:
+            if counts[0] == rows.shape[0]:
+                around[0, n] = around[1, n] = -np.inf
+                break
+            put(i, unit, right, rows, columns, counts[0])
+            counts[0] += 1
+        if right[i] - dot(unit[i], around[1, :n]) < around[1, n]:
+            if counts[1] == few.shape[0]:
+                around[1, n] = -np.inf
+            else:
+                put(i, unit, right, few, short, counts[1])
+                counts[1] += 1
+    counts[KNOWN] = size
 
 
 @njit
@@ -82,55 +177,59 @@ def join(i, excess, found, most):
 
 
 @njit
-def search(x, unit, right, size, index, slack, count, way, radius, noise, eps, found, most):
+def look_through(rows, columns, count, x, noise, eps, found, most):
+    """The rows of a list that x violates most, beyond rounding, join those found."""
+    last = found.shape[0] - 1
+    excess, right = np.empty(count), columns[x.shape[0]]
+    excesses(columns, count, x, excess)
+    for p in range(count):
+        if excess[p] > noise:
+            own = excess[p] - noise - eps * abs(right[p])
+            if own > most[last]:
+                join(rows[p], own, found, most)
+
+
+@njit
+def search(x, unit, right, size, rows, columns, few, short, around, counts, noise, eps, found, most):
     """The rows that x violates most, beyond rounding; −1 for none."""
     last = found.shape[0] - 1
     for p in range(found.shape[0]):
         found[p], most[p] = -1, 0.0
-    if way <= radius:
-        for p in range(count):
-            if slack[p] < way:
-                i = index[p]
-                excess = dot(unit[i], x) - right[i] - noise - eps * abs(right[i])
-                if excess > most[last]:
-                    join(i, excess, found, most)
-        return
-    for i in range(size):
-        excess = dot(unit[i], x) - right[i] - noise - eps * abs(right[i])
-        if excess > most[last]:
-            join(i, excess, found, most)
+    if reaches(around[1], x):
+        look_through(few, short, counts[1], x, noise, eps, found, most)
+    elif reaches(around[0], x):
+        look_through(rows, columns, counts[0], x, noise, eps, found, most)
+    else:
+        for i in range(size):
+            own = dot(unit[i], x) - right[i] - noise - eps * abs(right[i])
+            if own > most[last]:
+                join(i, own, found, most)
 
 
 @guvectorize(
     [
         "float64[::1], boolean, float64[::1], float64[::1], float64[:,::1], float64[::1], int64, "
-        "float64[:,::1], float64[::1], int64, int64[::1], float64[::1], int64, int64, float64[::1], float64, "
-        "int64[::1], int64[::1], float64[:,::1], float64[:,::1], "
-        "float64[::1], int64[::1], int64[::1], int64[::1], float64[::1], int64[::1], float64[::1], float64[::1], "
-        "int64[::1]"
+        "float64[:,::1], float64[::1], int64, "
+        "int64[::1], float64[:,::1], int64[::1], float64[:,::1], float64[:,::1], int64[::1], "
+        "int64[::1], float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1]"
     ],
-    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(k),(k),(),(),(n),(),(w),(q),(s,n),(t,m)"
-    "->(n),(w),(),(q),(q),(),(n),(),()",
+    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(k),(e,k),(f),(e,f),(b,a),(h),(w),(s,n),(t,m)->(n),(w),()",
 )
 def box_many_rows(
     y, active, lower, upper, own, own_right, equalities,
-    unit, right, size, index, slack, count, listed, anchor, radius, warm, like, wide, tall,
-    x, bound, status, index_, slack_, count_, anchor_, radius_, looks,
+    unit, right, size, rows, columns, few, short, around, counts, warm, wide, tall,
+    x, bound, status,
 ):  # fmt: skip
     """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
 
     The dual active-set method of `cocopt.kernels.rows` works on a working set, at first the rows ``warm``; whenever it
     is done, the most violated of the others join. Each time the dual gains, so this ends, and it ends at the projection
-    onto all rows. ``bound`` are those that bind, −1 for none. The new list is as long as ``like``; ``looks`` counts how
-    often all rows were looked at. ``wide`` and ``tall`` are the `scratch` of p + w rows; if more than w have to be held
-    at once the status is UNCONVERGED. A trial that is not ``active`` gets y back.
+    onto all rows. ``bound`` are those that bind, −1 for none. ``wide`` and ``tall`` are the `scratch` of p + w rows; if
+    more than w have to be held at once the status is UNCONVERGED. A trial that is not ``active`` gets y back.
     """
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
-    count_[0], radius_[0] = continued(
-        unit, right, size, index, slack, count, listed, anchor, radius, index_, slack_, anchor_
-    )
-    looks[0] = 0
+    learn(unit, right, size, rows, columns, few, short, around, counts)
     for i in range(w):
         bound[i] = -1
     for j in range(n):
@@ -142,7 +241,7 @@ def box_many_rows(
     if not y_norm < np.inf:
         status[0] = NONFINITE
         return
-    rows, _, _, columns, vectors = lay_out(wide, tall)
+    held, _, _, lines, vectors = lay_out(wide, tall)
     rights, caps, nu, state = vectors[0], vectors[1], vectors[2], vectors[3]
     which, target = np.empty(m, dtype=np.int64), y
     found, most = np.empty(AT_ONCE, dtype=np.int64), np.empty(AT_ONCE)
@@ -151,14 +250,16 @@ def box_many_rows(
     for i in range(p):
         rights[i], which[i] = own_right[i], -1
         for j in range(n):
-            rows[i, j] = columns[j, i] = own[i, j]
-    fresh = size - listed if size - listed <= FRESH else 0
-    for i in range(w + fresh):
-        joins = warm[i] if i < w else listed + i - w
-        if joins >= 0 and k < m:
+            held[i, j] = lines[j, i] = own[i, j]
+    for i in range(w + FRESH):
+        joins = warm[i] if i < w else size - 1 - (i - w)
+        new = joins >= 0 and k < m and (i < w or dot(unit[joins], y) > right[joins])
+        for q in range(p, k if i >= w else p):
+            new = new and which[q] != joins
+        if new:
             which[k], rights[k] = joins, right[joins]
             for j in range(n):
-                rows[k, j] = columns[j, k] = unit[joins, j]
+                held[k, j] = lines[j, k] = unit[joins, j]
             k += 1
     for i in range(m):
         caps[i] = np.inf
@@ -166,19 +267,16 @@ def box_many_rows(
         for i in range(k):
             nu[i] = 0.0
             state[i] = IN if i < equalities else OUT
-        for _ in range(JOINS):
+        for attempt in range(JOINS):
             status[0] = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
             if status[0] != CONVERGED:
                 return
             noise = y_norm + np.sqrt(dot(x, x))
             for i in range(k):
                 noise += abs(nu[i])
-            way = distance(x, anchor_)
-            if way > radius_[0] and looks[0] < LISTS:
-                count_[0], radius_[0] = enlist(x, unit, right, size, index_, slack_, anchor_)
-                looks[0] += 1
-                way = 0.0
-            search(x, unit, right, size, index_, slack_, count_[0], way, radius_[0], noise * eps, eps, found, most)
+            if attempt < LISTS:
+                approach(x, unit, right, size, rows, columns, few, short, around, counts)
+            search(x, unit, right, size, rows, columns, few, short, around, counts, noise * eps, eps, found, most)
             joined = 0
             for f in range(AT_ONCE):
                 new = found[f] >= 0
@@ -192,14 +290,14 @@ def box_many_rows(
                         if state[i] == IN or i >= m - joined:
                             which[k], rights[k], nu[k], state[k] = which[i], rights[i], nu[i], state[i]
                             for j in range(n):
-                                rows[k, j] = columns[j, k] = rows[i, j]
+                                held[k, j] = lines[j, k] = held[i, j]
                             k += 1
                     if k == m:
                         status[0] = UNCONVERGED
                         return
                 which[k], rights[k], nu[k], state[k] = found[f], right[found[f]], 0.0, OUT
                 for j in range(n):
-                    rows[k, j] = columns[j, k] = unit[found[f], j]
+                    held[k, j] = lines[j, k] = unit[found[f], j]
                 k += 1
                 joined += 1
             if joined == 0:
@@ -208,11 +306,11 @@ def box_many_rows(
         if status[0] != CONVERGED:
             return
         if again == 0:
-            held = 0
+            binding = 0
             for i in range(p, k):
                 if state[i] == IN:
-                    bound[held] = which[i]
-                    held += 1
+                    bound[binding] = which[i]
+                    binding += 1
         x_norm = np.sqrt(dot(x, x))
         if y_norm <= FAR * x_norm:
             return
@@ -223,45 +321,37 @@ def box_many_rows(
 
 @guvectorize(
     [
-        "float64[::1], boolean, float64, float64[:,::1], float64[::1], int64, int64[::1], float64[::1], int64, "
-        "float64[::1], float64, int64[::1], int64[::1]"
+        "float64[::1], boolean, float64, float64[:,::1], float64[::1], int64, int64[::1], float64[:,::1], "
+        "int64[::1], float64[:,::1], float64[:,::1], int64[::1], int64[::1], int64[::1]"
     ],
-    "(n),(),(),(c,n),(c),(),(k),(k),(),(n),(),(f)->(f)",
+    "(n),(),(),(c,n),(c),(),(k),(e,k),(f),(e,f),(b,a),(h),(g)->(g)",
 )
-def violated(x, active, share, unit, right, size, index, slack, count, anchor, radius, like, found):
+def violated(x, active, share, unit, right, size, rows, columns, few, short, around, counts, like, found):
     """The rows that x violates most, by more than this share of their terms, as many as ``like`` has; −1 for none.
 
-    The list must know all rows.
+    The lists must know all rows.
     """
     for f in range(found.shape[0]):
         found[f] = -1
     if not active:
         return
     most = np.empty(found.shape[0])
-    way = distance(x, anchor)
     noise = share * np.sqrt(dot(x, x))
-    search(x, unit, right, size, index, slack, count, way, radius, noise, share, found, most)
+    search(x, unit, right, size, rows, columns, few, short, around, counts, noise, share, found, most)
 
 
 @guvectorize(
     [
-        "float64[::1], float64[:,::1], float64[::1], int64, int64[::1], float64[::1], int64, int64, float64[::1], "
-        "float64, int64[::1], int64[::1], float64[::1], int64[::1], float64[::1], float64[::1], int64[::1]"
+        "float64[::1], float64[:,::1], float64[::1], int64, int64[::1], float64[:,::1], "
+        "int64[::1], float64[:,::1], float64[:,::1], int64[::1], int64[::1]"
     ],
-    "(n),(c,n),(c),(),(k),(k),(),(),(n),(),(q)->(q),(q),(),(n),(),()",
+    "(n),(c,n),(c),(),(k),(e,k),(f),(e,f),(b,a),(h)->()",
 )
-def relist(
-    x, unit, right, size, index, slack, count, listed, anchor, radius, like,
-    index_, slack_, count_, anchor_, radius_, looks,
-):  # fmt: skip
-    """The list with the new rows, around x if x is outside the old one."""
-    count_[0], radius_[0] = continued(
-        unit, right, size, index, slack, count, listed, anchor, radius, index_, slack_, anchor_
-    )
-    looks[0] = 0
-    if distance(x, anchor_) > radius_[0]:
-        count_[0], radius_[0] = enlist(x, unit, right, size, index_, slack_, anchor_)
-        looks[0] = 1
+def relist(x, unit, right, size, rows, columns, few, short, around, counts, listed):
+    """Tells the lists about new rows and makes them anew if they do not reach x; returns how many rows are listed."""
+    learn(unit, right, size, rows, columns, few, short, around, counts)
+    approach(x, unit, right, size, rows, columns, few, short, around, counts)
+    listed[0] = counts[0]
 
 
 @guvectorize(
