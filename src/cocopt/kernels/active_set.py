@@ -121,7 +121,7 @@ def respond(y, rows, nu, order, held, z):
     for j in range(n):
         z[j] = y[j]
     for p in range(held):
-        i = int(order[p])
+        i = order[p]
         price += abs(nu[i])
         for j in range(n):
             z[j] -= nu[i] * rows[i, j]
@@ -130,16 +130,17 @@ def respond(y, rows, nu, order, held, z):
 
 @njit
 def settle(z, lower, upper, x, free):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖ and whether free changed."""
-    size, changed = 0.0, 0.0
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, and the last of these."""
+    size, changes, last = 0.0, 0, -1
     for j in range(z.shape[0]):
         p = clip(z[j], lower[j], upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
-        changed += abs(f - free[j])
+        if f != free[j]:
+            changes, last = changes + 1, j
         free[j] = f
         size += p * p
-    return np.sqrt(size), changed != 0.0
+    return np.sqrt(size), changes, last
 
 
 @njit
@@ -155,32 +156,75 @@ def newton(rows, free, r, order, k, first, known, factor, d, masked):
     """
     n = rows.shape[1]
     for p in range(known, k):
-        row = rows[int(order[p])]
+        row = rows[order[p]]
         for j in range(n):
             masked[j] = row[j] * free[j]
         pivot = dot(masked, row)
         for q in range(p):
-            d[q] = dot(masked, rows[int(order[q])])
-        for q in range(p):
+            d[q] = dot(masked, rows[order[q]])
+        for q in range(0, p, 2):  # two at once, as everywhere here: inner loops are short
             share = d[q] * factor[q, q]
             pivot -= d[q] * share
-            for s in range(q + 1, p):
-                d[s] -= factor[q, s] * share
             factor[q, p], factor[p, q] = d[q], share
+            if q + 1 < p:
+                d[q + 1] -= factor[q, q + 1] * share
+                other = d[q + 1] * factor[q + 1, q + 1]
+                pivot -= d[q + 1] * other
+                factor[q + 1, p], factor[p, q + 1] = d[q + 1], other
+                for s in range(q + 2, p):
+                    d[s] -= factor[q, s] * share + factor[q + 1, s] * other
         factor[p, p] = 1.0 / max(pivot, PIVOT)
         if pivot <= PIVOT:
             for q in range(p):
                 if factor[q, q] == 1.0 / PIVOT:
                     factor[p, p] = 0.0
     for p in range(k):
-        d[p] = r[int(order[p])] if p >= first else 0.0
-    for p in range(first, k):
+        d[p] = r[order[p]] if p >= first else 0.0
+    for p in range(first, k, 2):
         d[p] *= factor[p, p]
+        if p + 1 < k:
+            d[p + 1] = (d[p + 1] - factor[p, p + 1] * d[p]) * factor[p + 1, p + 1]
+            for s in range(p + 2, k):
+                d[s] -= factor[p, s] * d[p] + factor[p + 1, s] * d[p + 1]
+    for p in range(k - 1, 0, -2):
+        d[p - 1] -= factor[p, p - 1] * d[p]
+        for q in range(p - 1):
+            d[q] -= factor[p, q] * d[p] + factor[p - 1, q] * d[p - 1]
+
+
+@njit
+def update(factor, k, first, up, weight, w):
+    """Adds weight·w wᵀ to the matrix of k rows that `newton` factorised, in the rows from ``first`` on, and moves these
+    ``up`` places up (method C1 of Gill, Golub, Murray & Saunders 1974). False if that would be inaccurate.
+    """
+    for p in range(first, k):
+        inverse, share = factor[p, p], w[p]
+        depends = not 0.0 < inverse < 1.0 / PIVOT
+        pivot = 0.0 if depends else 1.0 / inverse
+        new = pivot + weight * share * share
+        if (depends and p < k - 1) or not new > max(1e-9, 1e-3 * pivot):
+            return False
+        shift = weight * share / new
+        weight *= pivot / new
         for s in range(p + 1, k):
-            d[s] -= factor[p, s] * d[p]
-    for p in range(k - 1, 0, -1):
-        for q in range(p):
-            d[q] -= factor[p, q] * d[p]
+            entry = factor[p, s] * inverse
+            w[s] -= share * entry
+            entry += shift * w[s]
+            factor[p - up, s - up], factor[s - up, p - up] = entry * new, entry
+        factor[p - up, p - up] = 1.0 / new
+    return True
+
+
+@njit
+def leave(factor, k, b, w):
+    """The factor of k rows without the b-th; returns how many rows of it are right."""
+    if not 0.0 < factor[b, b] < 1.0 / PIVOT:
+        return b
+    for p in range(b + 1, k):
+        w[p] = factor[p, b]
+        for q in range(b):
+            factor[q, p - 1], factor[p - 1, q] = factor[q, p], factor[p, q]
+    return k - 1 if update(factor, k, b + 1, 1, 1.0 / factor[b, b], w) else b
 
 
 @njit
@@ -194,7 +238,8 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
     rows, lines, factor, columns, vectors = lay_out(wide, tall)
     rows, n = rows[:M], wide.shape[1]
     z, a, free = lines[0], lines[1], lines[2]
-    right, caps, state, r, d, order = vectors[0], vectors[1], vectors[3], vectors[4], vectors[5], vectors[6]
+    right, caps, state, r, d = vectors[0], vectors[1], vectors[3], vectors[4], vectors[5]
+    order = vectors[6].view(np.int64)
     eps = rounding(n)
     entered = -1
     for j in range(n):
@@ -219,19 +264,25 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
                         order[held] = i
                         held += 1
             price = respond(y, rows, nu, order, held, z)
-        size, changed = settle(z, lower, upper, x, free)
-        known = 0 if changed else known
+        size, changes, last = settle(z, lower, upper, x, free)
+        if changes > 0:
+            if changes == 1 and known == k > 2:
+                for p in range(k):
+                    d[p] = rows[order[p], last]
+                known = k if update(factor, k, 0, 0, 2.0 * free[last] - 1.0, d) else 0
+            else:
+                known = 0
         noise = eps * (y_norm + size + price)
         settled, amiss = True, noise
         for p in range(k):
-            i = int(order[p])
+            i = order[p]
             r[i] = dot(rows[i], x) - right[i]
             if not abs(r[i]) <= noise + eps * abs(right[i]):
                 settled = False
                 amiss = max(amiss, abs(r[i]))
         joins = False
         if settled or (
-            eager and changed and k < np.sum(free)
+            eager and changes > 0 and k < np.sum(free)
         ):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
             for i in range(M):
@@ -266,7 +317,7 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             a[j] = 0.0
         rd, length, price, ceiling, blocking, signed = 0.0, 0.0, 0.0, np.inf, -1, False
         for p in range(k):
-            i = int(order[p])
+            i = order[p]
             for j in range(n):
                 a[j] += d[p] * rows[i, j]
             rd += d[p] * r[i]
@@ -301,19 +352,20 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
         if ceiling > 0.0 and rd > tol:
             alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
         for p in range(k):
-            nu[int(order[p])] += alpha * d[p]
+            nu[order[p]] += alpha * d[p]
         for j in range(n):
             z[j] -= alpha * a[j]
         moves, price = moves + 1, full_price + price + alpha * length
         if alpha == ceiling:
-            i = int(order[blocking])
+            i = order[blocking]
             nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
             state[i] = OUT if d[blocking] < 0.0 else FULL
             if state[i] == FULL:
                 full, full_price = full + 1, full_price + abs(nu[i])
             if i == entered and alpha == 0.0:
                 return UNCONVERGED  # rounding turned an ascent into a step back
-            k, known = k - 1, blocking
+            known = leave(factor, k, blocking, d)
+            k -= 1
             for p in range(blocking, k):
                 order[p] = order[p + 1]
     return UNCONVERGED
