@@ -661,6 +661,27 @@ def test_many_dependent_rows_do_not_overflow(seed: int) -> None:
     assert np.abs(nu * rows).max() <= 1e-11
 
 
+@pytest.mark.parametrize("apart", [None, 1e-5, 1e-9], ids=["independent", "near-copies", "nearer-copies"])
+@pytest.mark.parametrize(("n", "M"), [(2, 40), (10, 32), (10, 100), (30, 100), (40, 60)])
+def test_rows_that_nearly_all_bind(n: int, M: int, apart: float | None) -> None:
+    """Rows come and go, and bounds are met and left, many times before the active set is found."""
+    rng = np.random.default_rng(n + M)
+    A, y, inside = rng.normal(size=(60, M, n)), rng.uniform(-1, 2, (60, n)), rng.uniform(size=(60, n))
+    if apart is not None:
+        A[:, M // 2 :] = A[:, : M - M // 2] + apart * rng.normal(size=(60, M - M // 2, n))
+    g, K = constraints.Affine(A, np.matvec(A, inside) + 0.02 * rng.uniform(size=(60, M))), Box(0.0, 1.0, dim=n)
+    found = solve_batch(K, g, y, None)
+    assert found is not None
+    x, nu, status, rung = found
+    assert rung == "kernel"
+    assert not status.any()
+    np.testing.assert_allclose(x, np.clip(y - np.vecmat(nu, A), 0.0, 1.0), atol=1e-12 * (1 + np.abs(nu).max()))
+    rows = g.rows(x)
+    assert nu.min() >= 0.0
+    assert rows.max() <= 1e-12 * (1 + np.abs(nu).max())
+    assert np.abs(nu * rows).max() <= 1e-11 * (1 + np.abs(nu).max()) ** 2
+
+
 @pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)], ids=["box", "ball"])
 def test_rows_whose_squares_overflow_are_named(K: Any) -> None:
     A = np.array([1e-160, 1e160, 1.0, 1.0])[:, None] * np.vstack([np.eye(2), -np.eye(2)])
