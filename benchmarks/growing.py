@@ -70,8 +70,8 @@ def from_scratch(K: Box, A: np.ndarray, b: np.ndarray, target: np.ndarray) -> tu
 def at_two_thousand(name: str, target: float, row: Callable[..., Row]) -> Row:
     """The projections of 100 trials in the last 200 rounds up to 2000, beside those of the first trial by DAQP.
 
-    25 rounds, in which the cost of new lists is spread, and the last of them by DAQP five times, in turn, so that a slow
-    moment of the machine slows both; of these the median.
+    25 rounds (over which the cost of new lists is spread), then the last of them by DAQP five times, and so on, so that
+    a slow moment of the machine slows both; of these the medians.
     """
     K, stream = STREAMS[name]
     rng, spent, ours, theirs = np.random.default_rng(0), 0.0, [], []

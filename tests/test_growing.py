@@ -393,6 +393,30 @@ def test_resumed_bit_for_bit(rows, tmp_path):
     assert learner.ledger == twin.ledger
 
 
+@pytest.mark.parametrize("step", [0.02, 0.1, 0.3])
+def test_an_older_version_is_right_whatever_a_newer_one_does(step):
+    """They share lists of near rows, until their room changes."""
+    changes = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        S, told, y = Growing.begin(Box(-2.0, 2.0, dim=3), ()), [], np.array([2.0, 1.0, 0.5])
+        for _ in range(99):
+            A = rng.normal(size=(20, 3))
+            A /= np.linalg.norm(A, axis=1)[:, None]
+            told.append(A)
+            y = y + step * rng.normal(size=3)
+            older = S.plus(constraints.Affine(A, np.ones(20)))
+            S, _ = older.project(y)
+            if S.near.rows.shape != older.near.rows.shape:
+                changes += 1
+                for _ in range(10):
+                    S.project(3.0 * rng.normal(size=3))
+                    for target in (y, y + 0.1 * rng.normal(size=3)):
+                        _, found = older.project(target)
+                        assert excess(np.concatenate(told), np.ones(20 * len(told)), found.point) <= 1e-9
+    assert changes > 10
+
+
 def test_a_round_that_fails_leaves_no_trace():
     rounds = list(stream(5, 60))
     K = Box(-1.0, 1.0, dim=4)

@@ -10,6 +10,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -152,7 +153,7 @@ class Learner(ABC):
         x.setflags(write=False)
         feasible, infeasible = update.feasible, None
         if feasible is np.True_:
-            feasible = np.ones(x.shape[:-1], dtype=bool) if x.ndim > 1 else feasible
+            feasible = _all_true(x.shape[:-1]) if x.ndim > 1 else feasible
         elif not np.all(feasible):
             infeasible = ~feasible
         loss_value = None if seen.loss is None else seen.value
@@ -269,7 +270,15 @@ class Learner(ABC):
 
 
 def _all_finite(values: Any) -> bool:
-    return math.isfinite(values) if isinstance(values, float) else bool(np.isfinite(values).all())
+    return math.isfinite(values) if isinstance(values, float) else finite(values)
+
+
+@cache
+def _all_true(shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """One array for all rounds, which nobody can change."""
+    flags = np.ones(shape, dtype=bool)
+    flags.setflags(write=False)
+    return flags
 
 
 def _usual(rows: Array) -> bool:

@@ -139,20 +139,30 @@ class Near(NamedTuple):
     def begin(cls, store: Store, room: int = ROOM) -> Near:
         """Lists of none, with a radius only if the store is empty."""
         trials, _, dim = store.unit.shape
-        f = 2 * (min(dim, FEW) + 2 * isqrt(room))
         rows, columns = np.zeros((trials, room), dtype=np.int64), np.zeros((trials, dim + 1, room))
-        few, short = np.zeros((trials, f), dtype=np.int64), np.zeros((trials, dim + 1, f))
+        few, short = _short(trials, dim, room)
         around, counts = np.full((trials, 2, dim + 2), np.inf), np.zeros((trials, 5), dtype=np.int64)
         around[:, :, :dim], around[store.size > 0, :, dim], counts[:, 2] = 0.0, -np.inf, store.size
         return cls(rows, columns, few, short, around, counts, store.newest, [store.version])
 
     def resized(self, room: int) -> Near:
-        """With room for more rows, or fewer: a list that does not fit is made anew when it is needed."""
+        """With room for more rows, or fewer: a list that does not fit is made anew when it is needed, short ones too.
+
+        Nothing is shared with the old lists, which serve on.
+        """
+        trials, lines, _ = self.columns.shape
+        few, short = _short(trials, lines - 1, room)
         around, counts = self.around.copy(), self.counts.copy()
         gone = counts[:, 0] > room
-        around[gone, :, -2], counts[gone, :2] = -np.inf, 0
+        around[gone, 0, -2], counts[gone, 0], around[:, 1, -2], counts[:, 1] = -np.inf, 0, -np.inf, 0
         rows, columns = _resized(self.rows, 1, room), _resized(self.columns, 2, room)
-        return self._replace(rows=rows, columns=columns, around=around, counts=counts)
+        return Near(rows, columns, few, short, around, counts, self.newest, [self.version[0]])
+
+
+def _short(trials: int, dim: int, room: int) -> tuple[Integers, Array]:
+    """Short lists of none, of lists with that much room."""
+    f = 2 * (min(dim, FEW) + 2 * isqrt(room))
+    return np.zeros((trials, f), dtype=np.int64), np.zeros((trials, dim + 1, f))
 
 
 class Told(NamedTuple):

@@ -177,7 +177,7 @@ def descend(
         raise
     if found is not None:
         x, nu, status, rung = found
-        if not (status.any() if status.ndim else status):  # 0 is CONVERGED
+        if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
             return new(Projection, (x, rung, np.True_, _ZERO, nu, 0))
         if (status == NONFINITE).any():
             require_finite("point", point)
