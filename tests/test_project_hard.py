@@ -10,6 +10,7 @@ import pytest
 import reference
 from instances import CONSTRAINTS, SETS, build, build_set, instance, random_set
 from reference import Array, Description
+from scipy.optimize import nnls
 
 import cocopt
 from cocopt import Ball, Box, Simplex, checks, constraints, losses
@@ -680,6 +681,52 @@ def test_rows_that_nearly_all_bind(n: int, M: int, apart: float | None) -> None:
     assert nu.min() >= 0.0
     assert rows.max() <= 1e-12 * (1 + np.abs(nu).max())
     assert np.abs(nu * rows).max() <= 1e-11 * (1 + np.abs(nu).max()) ** 2
+
+
+def test_two_rows_that_exclude_each_other_and_a_long_one_that_does_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        direction = rng.normal(size=2)
+        A = np.array([[1e6 * rng.uniform(), 0.0], direction, -direction])
+        b = np.array([2e6, -0.05, -1.0])
+        with pytest.raises(InfeasibleRound) as told:
+            cocopt.project(Simplex(2), constraints.Affine(A, b), rng.normal(size=2))
+        assert told.value.least_violation >= 0.525 - 1e-9  # half of what the two ask for more than there is
+
+
+def test_an_empty_round_on_a_line_is_told_without_warnings() -> None:
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(300):
+            A = rng.normal(size=(rng.integers(2, 30), 1))
+            b = A[:, 0] + np.abs(A[:, 0]) * np.abs(rng.normal(size=len(A))) * (rng.random(len(A)) > 0.2)
+            g = constraints.Affine(np.append(A, [[1.0], [-1.0]], axis=0), np.append(b, [0.0, -2.0]))
+            with pytest.raises(InfeasibleRound):
+                cocopt.project(Simplex(1), g, [2.0 * rng.normal()])
+
+
+@pytest.mark.parametrize("far", [10.0, 1e3])
+@pytest.mark.parametrize("outside", [1e-12, 1e-10, 1e-7])
+def test_a_vertex_of_the_rows_just_outside_a_ball(outside: float, far: float) -> None:
+    """From far away the vertex is the nearest point of the rows, whatever the ball's multiplier, but for large ones."""
+    rng = np.random.default_rng(0)
+    for n in (2, 4, 6):
+        vertex = rng.normal(size=(200, n))
+        vertex *= (1.0 + outside) / np.linalg.norm(vertex, axis=-1, keepdims=True)
+        A = rng.normal(size=(200, n, n))
+        y = vertex + far * np.vecmat(rng.uniform(0.1, 1.0, (200, n)), A)
+        for k in range(200):
+            g = constraints.Affine(A[k], A[k] @ vertex[k])
+            try:
+                x = cocopt.project(Ball(0.0, 1.0, dim=n), g, y[k])
+            except InfeasibleRound:
+                continue  # the rows may miss the ball
+            assert (g.rows(x) / np.linalg.norm(A[k], axis=-1)).max() <= 1e-9
+            assert np.linalg.norm(x) <= 1.0 + 1e-9
+            normals = np.vstack([A[k][g.rows(x) >= -1e-7], x])
+            _, rest = nnls(normals.T, y[k] - x)
+            assert rest <= 1e-6 * np.linalg.norm(y[k] - x)
 
 
 @pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)], ids=["box", "ball"])

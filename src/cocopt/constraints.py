@@ -85,6 +85,11 @@ class Constraint(ABC):
     def _rows(self, x: Array) -> Array:
         """The rows, on checked points."""
 
+    def _violation(self, x: Array) -> Array:
+        """max(0, max_i g_i(x))."""
+        violation: Array = np.maximum(self._rows(x).max(axis=-1), 0.0)
+        return violation
+
     @abstractmethod
     def _jacobian(self, x: Array) -> Array:
         """The rows' subgradients, on checked points."""
@@ -195,6 +200,10 @@ class Affine(Constraint):
     def _rows(self, x: Array) -> Array:
         rows: Array = kernels.affine_rows(core(self.A), core(self.b), core(x))
         return rows
+
+    def _violation(self, x: Array) -> Array:
+        worst: Array = kernels.affine_violation(core(self.A), core(self.b), core(x))
+        return worst
 
     def _jacobian(self, x: Array) -> Array:
         return _terms.view(self.A, (*_lead(self, x), *self.A.shape[-2:]))

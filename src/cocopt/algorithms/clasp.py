@@ -263,5 +263,5 @@ def _squares(window: tuple[_Kept | None, ...], x: Array) -> Array:
     total = np.zeros(x.shape[:-1])
     for kept in window:
         if kept is not None:
-            total = total + np.square(np.maximum(kept.constraint._rows(x).max(axis=-1), 0.0))
+            total = total + np.square(kept.constraint._violation(x))
     return total

@@ -123,7 +123,7 @@ class RECOO(Learner):
                 constraint = constraint.select(seen.rows.argmax(axis=-1))
             found = solve_hinge_prox(self.K, constraint, target, queue * (0.5 * gamma / alpha), "sum")
             x, rung = found.point, found.rung
-            queue = queue + gamma * np.maximum(constraint._rows(x).max(axis=-1), 0.0)
+            queue = queue + gamma * constraint._violation(x)
         return Update(x, _Memory(losses, np.maximum(queue, sqrt(t + 1))), step, rung)
 
     def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt._arrays import Array
+from cocopt._terms import quiet
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Constraint
 from cocopt.geometry.polish import polish
@@ -62,17 +63,18 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
     for attempt in range(len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
         infeasible |= result.infeasible
-        for v, z in ((polish(P, q, cones, result.x, result.z)), (result.x, result.z)):
-            size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
-            stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
-            gap = float((cones.b - cones.A @ v) @ z)
-            x = point + unit * (v[:n] if metric is None else metric @ v[:n])
-            # from far away a small share of the distance may be all of the result
-            near = unit * max(stationarity, abs(gap)) <= POSITION * max(float(np.abs(x).max()), K.scale)
-            optimal = near and stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size
-            if optimal and (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
-                # what relaxing a row by t saves
-                return Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED)
+        with quiet():  # a proof that there is no point may be of any length
+            for v, z in ((polish(P, q, cones, result.x, result.z)), (result.x, result.z)):
+                size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
+                stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
+                gap = float((cones.b - cones.A @ v) @ z)
+                x = point + unit * (v[:n] if metric is None else metric @ v[:n])
+                # from far away a small share of the distance may be all of the result
+                near = unit * max(stationarity, abs(gap)) <= POSITION * max(float(np.abs(x).max()), K.scale)
+                optimal = near and stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size
+                if optimal and (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
+                    # what relaxing a row by t saves
+                    return Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED)
     nothing = np.full(constraint.row_count, np.nan)
     return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
 

@@ -22,6 +22,7 @@ __all__ = ["compile_all", "core"]
 _HOMES = {
     "add_round": "ledger",
     "affine_rows": "values",
+    "affine_violation": "values",
     "ball_halfspace": "halfspace",
     "ball_rows": "ball",
     "ball_rows_sum": "sumcap",

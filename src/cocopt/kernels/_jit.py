@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.caching import UserProvidedCacheLocator
 
 try:
     import fcntl
@@ -40,6 +41,13 @@ def _alone(folder: Path, what: str) -> Iterator[None]:
         yield
 
 
+def _cache_folder(function: Callable[..., None]) -> Path:
+    """Where numba keeps the kernels of this package, and nothing else."""
+    if not numba.config.CACHE_DIR:
+        return _FOLDER / "__pycache__"
+    return Path(UserProvidedCacheLocator(function, str(_FOLDER / "_jit.py")).get_cache_path())
+
+
 def _forget_stale_cache(folder: Path) -> None:
     """Empties numba's cache when any kernel source changed: numba looks only at the file of the outermost function."""
     fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.glob("*.py")))).hexdigest()
@@ -47,7 +55,7 @@ def _forget_stale_cache(folder: Path) -> None:
     if mark.exists() and mark.read_bytes() == fingerprint.encode():
         return
     with contextlib.suppress(OSError):  # as above
-        for stale in [*folder.glob("*.nb?"), *folder.glob(f"{_FOLDER.name}_*/*.nb?")]:
+        for stale in folder.glob("*.nb?"):
             stale.unlink(missing_ok=True)
         mark.write_text(fingerprint)
 
@@ -55,7 +63,7 @@ def _forget_stale_cache(folder: Path) -> None:
 def _announce(folder: Path, name: str) -> None:
     """Tells someone who waits at a terminal why."""
     global _announced
-    if not _announced and sys.stderr.isatty() and not any(folder.rglob(f"*.{name}-*.nbi")):
+    if not _announced and sys.stderr.isatty() and not any(folder.glob(f"*.{name}-*.nbi")):
         _announced = True
         print("cocopt: compiling kernels, once on this machine; `cocopt compile` compiles all of them", file=sys.stderr)
 
@@ -65,7 +73,7 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
 
     def decorate(function: Callable[..., None]) -> Any:
         options = {"nopython": True, "fastmath": _FAST}
-        folder = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else _FOLDER / "__pycache__"
+        folder = _cache_folder(function)
         try:
             with _alone(folder, "kernels"):
                 _forget_stale_cache(folder)

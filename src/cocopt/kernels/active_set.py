@@ -26,6 +26,7 @@ __all__ = ["IN", "OUT", "dot", "in_ball", "in_box", "lay_out", "maximise", "norm
 
 OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
 MANY = 8  # rows, from which on they are multiplied by columns
+STEPS = 150  # for the multiplier of a ball
 MOVES = 4  # after more steps than this the result is computed from its multipliers
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
 
@@ -478,7 +479,8 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
 
     With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
     without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
-    each set of active rows, so that interpolation in s² inside a bracket ends after a few steps.
+    each set of active rows, so that interpolation in s² inside a bracket ends after a few steps, but where it hardly
+    grows over a long way, as at a vertex near the ball: there the bracket is divided.
     """
     status = UNCONVERGED
     M, n = A.shape
@@ -505,8 +507,8 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
     # the bracket: low end s = 0, high end s = 1, excesses ‖p‖² − radius² at both
     low, high, low_excess, high_excess = 0.0, 1.0, -rim, 0.0
     sigma, tight = 1.0, 8.0 * ROUNDING * (rim + radius * c_norm)
-    side = 0
-    for step in range(80):
+    side, alike = 0, 0
+    for step in range(STEPS):
         s = np.sqrt(sigma)
         for j in range(n):
             target[j] = s * (y[j] - center[j])
@@ -535,6 +537,7 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
         else:
             if abs(excess) <= tight or not low < sigma < high:
                 break
+            alike = alike + 1 if (excess > 0.0) == (side == 1) else 0
             if excess > 0.0:
                 high, high_excess = sigma, excess
                 low_excess *= 0.5 if side == 1 else 1.0  # the Illinois rule: no end may stay for ever
@@ -544,10 +547,12 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
                 high_excess *= 0.5 if side == -1 else 1.0
                 side = -1
         sigma = low + (high - low) * (-low_excess / max(high_excess - low_excess, 1e-300))
-        if not low < sigma < high:
-            sigma = 0.5 * (low + high)
+        if alike > 2 or not low < sigma < high:
+            sigma = 0.5 * (low + high) if 4.0 * low > high else np.sqrt(low * high) if low > 0.0 else 0.01 * high
             if not low < sigma < high:
                 break
+    else:
+        return UNCONVERGED
     s = np.sqrt(sigma)
     for j in range(n):
         x[j] += center[j]

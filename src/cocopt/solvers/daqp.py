@@ -51,9 +51,10 @@ def project(
         if inside[k]:
             continue
         u[k], _, flag, info = solve(eye, zero, rows[k], top[k], bottom[k], sense, primal_tol=1e-12, dual_tol=1e-12)
-        price[k] = info["lam"]
         if flag == -1:
             status[k] = INFEASIBLE
+        else:
+            price[k] = info["lam"]
     good = _optimal(bottom, top, rows, equalities, u, price) & (status != INFEASIBLE)
     for k in np.flatnonzero(~good & (status != INFEASIBLE)).tolist():
         u[k], price[k] = _from_active_set(bottom[k], top[k], rows[k], price[k])
