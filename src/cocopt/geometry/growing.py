@@ -115,12 +115,6 @@ class Store(NamedTuple):
         b = np.where(index < 0, np.inf, self.right[trials, at] * norm)
         return self.unit[trials, at] * norm[..., None], b
 
-    def columns(self, index: Integers) -> Array:
-        """Of these rows of each trial (B, k) the normals and, below, the right sides (B, n + 1, k)."""
-        trials = np.arange(index.shape[0])[:, None]
-        rows = np.concatenate([self.unit[trials, index], self.right[trials, index][..., None]], axis=-1)
-        return np.ascontiguousarray(rows.swapaxes(1, 2))
-
     def arrays(self) -> Arrays:
         """What this version sees, zeros elsewhere."""
         most = max(self.most, 1)
@@ -131,8 +125,8 @@ class Store(NamedTuple):
 class Near(NamedTuple):
     """The rows of each trial that matter around an anchor: the lists that `cocopt.kernels.growing` describes.
 
-    Changed in place. No result depends on them but for rounding: a version of `Growing` whose store they do not serve
-    begins anew.
+    Changed in place, and not stored, since no result depends on them to the last bit: a version of `Growing` whose
+    store they do not serve begins anew.
     """
 
     rows: Integers  # (B, room)
@@ -153,17 +147,6 @@ class Near(NamedTuple):
         around, counts = np.full((trials, 2, dim + 2), np.inf), np.zeros((trials, 5), dtype=np.int64)
         around[:, :, :dim], around[store.size > 0, :, dim], counts[:, 2] = 0.0, -np.inf, store.size
         return cls(rows, columns, few, short, around, counts, store.newest, [store.version])
-
-    @classmethod
-    def of(cls, store: Store, rows: Integers, few: Integers, around: Array, counts: Integers) -> Near:
-        """The lists with these rows of the store."""
-        columns, short = (store.columns(index) for index in (rows, few))
-        return cls(rows, columns, few, short, around, counts, store.newest, [store.version])
-
-    def arrays(self) -> Arrays:
-        """What `of` needs, zeros where nothing is listed."""
-        rows, few = (_seen(index, count) for index, count in zip((self.rows, self.few), self.counts.T, strict=False))
-        return {"rows": rows, "few": few, "around": self.around.copy(), "counts": self.counts.copy()}
 
     def resized(self, room: int) -> Near:
         """With room for more rows, or fewer: a list that does not fit is made anew when it is needed, short ones too.
@@ -346,12 +329,11 @@ class Growing(NamedTuple):
         """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
         arrays: Arrays = {"working": self.working, "lower": self.box[0], "upper": self.box[1]}
         arrays.update({f"store.{name}": array for name, array in self.store.arrays().items()})
-        arrays.update({f"near.{name}": array for name, array in self._renewed().near.arrays().items()})
         if self.told is not None:
             parts = zip(Told._fields, self.told[:3], strict=False)
             arrays.update({f"told.{name}": array[: self.told.size] for name, array in parts})
         plain = {name: getattr(self, name) for name in ("t", "judge", "due", "binding")}
-        return plain, arrays
+        return plain | {"room": self.near.rows.shape[1]}, arrays
 
     @classmethod
     def from_arrays(
@@ -370,8 +352,7 @@ class Growing(NamedTuple):
         store = Store.of(*part("store", Store._fields[:4]))
         told = Told.of(*part("told", Told._fields[:3])) if "told.A" in arrays else None
         box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
-        near = Near.of(store, *part("near", ("rows", "few", "around", "counts")))
-        t, judge, due = (plain[name] for name in ("t", "judge", "due"))
+        near, (t, judge, due) = Near.begin(store, plain["room"]), (plain[name] for name in ("t", "judge", "due"))
         return cls(K, batch, t, store, near, judge, told, box, due, arrays["working"], curved, binding)
 
     def _rows(self) -> tuple[Any, ...]:

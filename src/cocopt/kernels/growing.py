@@ -29,6 +29,7 @@ JOINS = 1000  # how often rows may join the working set in one projection
 AT_ONCE = 4  # how many may join at a time
 FRESH = 8  # of that many newest rows those that the target violates join at once
 LISTS = 2  # lists that are made in one projection
+CHUNK = 64  # rows of the store that are looked through at a time
 KNOWN, LOOKED, LISTED = 2, 3, 4  # places in ``counts``
 SHARE = 8  # the radius of a list is chosen by one of so many rows
 
@@ -191,8 +192,10 @@ def look_through(rows, columns, count, x, noise, eps, found, most):
 
 @njit
 def search(x, unit, right, size, rows, columns, few, short, around, counts, noise, eps, found, most):
-    """The rows that x violates most, beyond rounding; −1 for none."""
-    last = found.shape[0] - 1
+    """The rows that x violates most, beyond rounding; −1 for none.
+
+    By the same sums wherever it looks: what is found must not depend on the lists.
+    """
     for p in range(found.shape[0]):
         found[p], most[p] = -1, 0.0
     if reaches(around[1], x):
@@ -200,10 +203,12 @@ def search(x, unit, right, size, rows, columns, few, short, around, counts, nois
     elif reaches(around[0], x):
         look_through(rows, columns, counts[0], x, noise, eps, found, most)
     else:
-        for i in range(size):
-            own = dot(unit[i], x) - right[i] - noise - eps * abs(right[i])
-            if own > most[last]:
-                join(i, own, found, most)
+        places, some = np.empty(CHUNK, dtype=np.int64), np.empty((unit.shape[1] + 1, CHUNK))
+        for first in range(0, size, CHUNK):
+            count = min(CHUNK, size - first)
+            for p in range(count):
+                put(first + p, unit, right, places, some, p)
+            look_through(places, some, count, x, noise, eps, found, most)
 
 
 @guvectorize(
