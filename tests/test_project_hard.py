@@ -685,7 +685,7 @@ def test_rows_that_nearly_all_bind(n: int, M: int, apart: float | None) -> None:
 
 def test_two_rows_that_exclude_each_other_and_a_long_one_that_does_not_matter() -> None:
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in range(40):
         direction = rng.normal(size=2)
         A = np.array([[1e6 * rng.uniform(), 0.0], direction, -direction])
         b = np.array([2e6, -0.05, -1.0])
@@ -698,7 +698,7 @@ def test_an_empty_round_on_a_line_is_told_without_warnings() -> None:
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for _ in range(300):
+        for _ in range(80):
             A = rng.normal(size=(rng.integers(2, 30), 1))
             b = A[:, 0] + np.abs(A[:, 0]) * np.abs(rng.normal(size=len(A))) * (rng.random(len(A)) > 0.2)
             g = constraints.Affine(np.append(A, [[1.0], [-1.0]], axis=0), np.append(b, [0.0, -2.0]))
@@ -712,11 +712,11 @@ def test_a_vertex_of_the_rows_just_outside_a_ball(outside: float, far: float) ->
     """From far away the vertex is the nearest point of the rows, whatever the ball's multiplier, but for large ones."""
     rng = np.random.default_rng(0)
     for n in (2, 4, 6):
-        vertex = rng.normal(size=(200, n))
+        vertex = rng.normal(size=(80, n))
         vertex *= (1.0 + outside) / np.linalg.norm(vertex, axis=-1, keepdims=True)
-        A = rng.normal(size=(200, n, n))
-        y = vertex + far * np.vecmat(rng.uniform(0.1, 1.0, (200, n)), A)
-        for k in range(200):
+        A = rng.normal(size=(80, n, n))
+        y = vertex + far * np.vecmat(rng.uniform(0.1, 1.0, (80, n)), A)
+        for k in range(80):
             g = constraints.Affine(A[k], A[k] @ vertex[k])
             try:
                 x = cocopt.project(Ball(0.0, 1.0, dim=n), g, y[k])
