@@ -59,7 +59,7 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
         cones, weights = _with_columns(cones, cones.E[:, soft]), cap[soft] / unit
     P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
     q = np.concatenate([np.zeros(n + aux), weights])
-    infeasible = False
+    infeasible, demanded = False, np.isinf(cap) & np.isinf(total)  # rows that may not be violated at any price
     for attempt in range(len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
         infeasible |= result.infeasible
@@ -72,15 +72,11 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
                 # from far away a small share of the distance may be all of the result
                 near = unit * max(stationarity, abs(gap)) <= POSITION * max(float(np.abs(x).max()), K.scale)
                 optimal = near and stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size
-                if optimal and (excess(K, constraint, x) if problem.projects else _outside(K, x)) <= PROMISE:
+                if optimal and excess(K, constraint, x, demanded) <= PROMISE:
                     # what relaxing a row by t saves
                     return Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED)
     nothing = np.full(constraint.row_count, np.nan)
     return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
-
-
-def _outside(K: ConvexSet, x: Array) -> float:
-    return float(K._violation(x)) / max(float(np.abs(x).max()), K.scale)
 
 
 def _distance(problem: Problem) -> float:

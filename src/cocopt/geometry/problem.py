@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,11 +34,11 @@ class Problem(NamedTuple):
         return bool(np.isinf(self.cap).all() and np.isinf(self.total))
 
 
-def excess(K: ConvexSet, constraint: Constraint, x: Array) -> float:
-    """The worst violation at x in K's and the rows' own units: 1e-9 is what `cocopt.project` promises."""
+def excess(K: ConvexSet, constraint: Constraint, x: Array, demanded: Any = True) -> float:
+    """The worst violation at x in K's and the rows' own units, of the rows ``demanded``: 1e-9 is what we promise."""
     of_set = float(K._violation(x)) / max(float(np.abs(x).max()), K.scale)
     rows = constraint._rows(x)
-    of_rows = float(np.max(rows / np.maximum(constraint.magnitude(x), 1e-300), initial=0.0))
+    of_rows = float(np.max(rows / np.maximum(constraint.magnitude(x), 1e-300), initial=0.0, where=demanded))
     return max(of_set, of_rows)
 
 
