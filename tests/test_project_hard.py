@@ -708,7 +708,7 @@ def test_an_empty_round_on_a_line_is_told_without_warnings() -> None:
 @pytest.mark.parametrize("outside", [1e-12, 1e-10, 1e-7])
 def test_a_vertex_of_the_rows_just_outside_a_ball(outside: float, far: float) -> None:
     """From far away the vertex is the nearest point of the rows, whatever the ball's multiplier, but for large ones."""
-    rng = np.random.default_rng(0)
+    rng, solved = np.random.default_rng(0), 0
     for n in (2, 4, 6):
         vertex = rng.normal(size=(80, n))
         vertex *= (1.0 + outside) / np.linalg.norm(vertex, axis=-1, keepdims=True)
@@ -720,11 +720,13 @@ def test_a_vertex_of_the_rows_just_outside_a_ball(outside: float, far: float) ->
                 x = cocopt.project(Ball(0.0, 1.0, dim=n), g, y[k])
             except InfeasibleRound:
                 continue  # the rows may miss the ball
+            solved += 1
             assert (g.rows(x) / np.linalg.norm(A[k], axis=-1)).max() <= 1e-9
             assert np.linalg.norm(x) <= 1.0 + 1e-9
             normals = np.vstack([A[k][g.rows(x) >= -1e-7], x])
             _, rest = nnls(normals.T, y[k] - x)
             assert rest <= 1e-6 * np.linalg.norm(y[k] - x)
+    assert solved > 120  # of 240
 
 
 @pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)], ids=["box", "ball"])
