@@ -400,10 +400,11 @@ class _Search:
             cones = Cones(np.hstack([_solve(L, np.hstack([A, tau]).T).T, heights]), b, whole.E, whole.cones)
             found = clarabel.minimise(P, q, cones)
             if not found.infeasible:
-                pairs = [polish(P, q, cones, found.x, found.z), (found.x, found.z)]
+                better = polish(P, q, cones, found.x, found.z)
+                pairs = [(found.x, found.z)] if better is None else [(found.x, found.z), (better.x, better.z)]
                 points = [_solve(L.T, v[:size]) for v, _ in pairs]
                 missed = [max(self._missed(z[:n]), float(np.max(rows @ z - b[:m]))) for z in points]
-                pick = 0 if missed[0] <= max(missed[1], 1e-12) else 1
+                pick = -1 if missed[-1] <= max(missed[0], 1e-12) else 0
                 z, dual = points[pick], pairs[pick][1]
                 dual = _in_dual_cones(whole.cones, np.where(heights.any(axis=1), weight, dual))
                 pull = dual[m:] @ A[m:]

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cocopt._arrays import Array
 from cocopt._terms import quiet
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Constraint
-from cocopt.geometry.polish import polish
+from cocopt.geometry.polish import Active, polish
 from cocopt.geometry.problem import Problem, excess
+from cocopt.kernels.rounding import FAR
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import clarabel
+from cocopt.solvers.nearer import NEAR, STEPS, is_far, nearer, stays
 from cocopt.solvers.solution import Solution
 
 __all__ = ["least_conic", "solve_conic"]
 
-POSITION = 1e-4  # in units of the result, which matters to targets that are far away alone
+POSITION = 1e-7  # along the active surface, in units of the result
 PROMISE = 1e-9  # of violation, in units of the terms involved
+CLIMB = 10.0  # by this factor targets become farther away, one after the other
+SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 
 
@@ -35,11 +41,69 @@ def _with_columns(cones: Cones, columns: Array) -> Cones:
     return Cones(A, np.append(cones.b, np.zeros(k)), np.zeros((len(A), 0)), (*cones.cones, ("nonneg", k)), cones.aux)
 
 
-def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | None:
+class _Found(NamedTuple):
+    """An optimum in the units of the data: where to begin with the same problem and another target."""
+
+    solution: Solution
+    rest: Array  # auxiliary variables and relaxations
+    dual: Array
+    active: Active | None  # the rows and cones on whose surface it is
+
+
+def solve_conic(problem: Problem) -> Solution | None:
     """The problem by Clarabel; None if K or the constraint has no conic form.
 
-    Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units. With
-    a ``metric`` S, x = point + unit·S u, and it is ‖u‖ that counts as the distance.
+    A target that is far away is approached in two steps, since an interior-point method would leave it with few digits:
+    from a nearer one the active surfaces are known, and Newton's method goes on to the far one. Across these surfaces
+    the result still has an error that nearer targets mend.
+    """
+    K, _, point, cap, total = problem
+
+    def length(x: Array) -> float:
+        return max(float(np.abs(x).max()), K.scale)
+
+    def towards(x: Array, distance: float) -> tuple[Problem, float]:
+        target, tau = nearer(point, x, length(x), distance)
+        share = float(tau[0])
+        return problem._replace(point=target, cap=share * cap, total=share * total), share
+
+    foot = K._project(point)
+    if not is_far(point, foot, length(foot)):
+        found = _minimise(problem)
+        return None if found is None else found.solution
+    found, distance, share = None, FAR, 1.0
+    while found is None or share < 1.0:
+        last, (middle, share) = share, towards(foot, distance)
+        found = _minimise(middle, start=found, growth=share / last)
+        if found is None or found.solution.status == INFEASIBLE:
+            return None if found is None else found.solution
+        distance *= CLIMB
+    for _ in range(STEPS):
+        if found is None or found.solution.status != CONVERGED:
+            break
+        old = found.solution.point
+        near, share = towards(old, NEAR)
+        found = _minimise(near, start=found, growth=share)
+        if found is None or found.solution.status != CONVERGED:
+            break
+        found = found._replace(dual=found.dual / share)
+        if stays(point, found.solution.point, old, length(old), SETTLED):
+            return found.solution._replace(multipliers=found.solution.multipliers / share)
+    return Solution(point, np.full(problem.constraint.row_count, np.nan), UNCONVERGED)
+
+
+def minimise(problem: Problem, metric: Array) -> Solution | None:
+    """As `solve_conic`, with x = point + S u for a metric S, and ‖u‖ for the distance."""
+    found = _minimise(problem, metric)
+    return None if found is None else found.solution
+
+
+def _minimise(
+    problem: Problem, metric: Array | None = None, start: _Found | None = None, growth: float = 1.0
+) -> _Found | None:
+    """The problem by Newton's method from a start whose multipliers grow by a factor, and by Clarabel if that fails.
+
+    Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units.
     """
     K, constraint, point, cap, total = problem
     cones = _stacked(K, constraint)
@@ -60,23 +124,58 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
     P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
     q = np.concatenate([np.zeros(n + aux), weights])
     infeasible, demanded = False, np.isinf(cap) & np.isinf(total)  # rows that may not be violated at any price
-    for attempt in range(len(clarabel.ATTEMPTS)):
-        result = clarabel.minimise(P, q, cones, attempt)
-        infeasible |= result.infeasible
-        with quiet():  # a proof that there is no point may be of any length
-            for v, z in ((polish(P, q, cones, result.x, result.z)), (result.x, result.z)):
-                size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
-                stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
-                gap = float((cones.b - cones.A @ v) @ z)
-                x = point + unit * (v[:n] if metric is None else metric @ v[:n])
-                # from far away a small share of the distance may be all of the result
-                near = unit * max(stationarity, abs(gap)) <= POSITION * max(float(np.abs(x).max()), K.scale)
-                optimal = near and stationarity <= OPTIMAL * size and abs(gap) <= OPTIMAL * size * size
-                if optimal and excess(K, constraint, x, demanded) <= PROMISE:
-                    # what relaxing a row by t saves
-                    return Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED)
+
+    def judged(v: Array, z: Array, active: Active | None = None, step: float = np.inf) -> _Found | None:
+        """The optimum, if it is one: if it is far away, by equations, since a gap there says nothing of position."""
+        size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
+        stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
+        slack = cones.b - cones.A @ v
+        gap = float(slack @ z)
+        x = point + unit * (v[:n] if metric is None else metric @ v[:n])
+        length = max(float(np.abs(x).max()), K.scale)
+        far = unit / (2 * FAR * length)
+        near = far <= 1.0 or unit * step <= POSITION * length
+        amiss = max(stationarity, abs(gap) / size, _outside(cones, slack))
+        if not (near and amiss <= OPTIMAL * size):
+            return None
+        if not excess(K, constraint, x, demanded) <= PROMISE * max(1.0, far):
+            return None
+        # multipliers: what relaxing a row by t saves
+        return _Found(Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED), unit * v[n:], unit * z, active)
+
+    with quiet():  # a proof that there is no point may be of any length
+        if start is not None and start.active is not None:
+            v = np.concatenate([start.solution.point - point, start.rest]) / unit
+            better = polish(P, q, cones, v, growth / unit * start.dual, start.active)
+            found = None if better is None else judged(*better)
+            if found is not None:
+                return found
+        for attempt in range(len(clarabel.ATTEMPTS)):
+            result = clarabel.minimise(P, q, cones, attempt)
+            infeasible |= result.infeasible
+            better = polish(P, q, cones, result.x, result.z)
+            found = None if better is None else judged(*better)
+            found = judged(result.x, result.z) if found is None else found
+            if found is not None:
+                return found
     nothing = np.full(constraint.row_count, np.nan)
-    return Solution(point, nothing, INFEASIBLE if infeasible else UNCONVERGED)
+    status = INFEASIBLE if infeasible else UNCONVERGED
+    return _Found(Solution(point, nothing, status), np.zeros(0), np.zeros(0), None)
+
+
+def _outside(cones: Cones, slack: Array) -> float:
+    """How far the slack is outside the linear and second-order cones; the solver keeps to the others."""
+    worst, at = 0.0, 0
+    for kind, size in cones.cones:
+        own = slack[at : at + size]
+        if kind == "zero":
+            worst = max(worst, float(np.abs(own).max(initial=0.0)))
+        elif kind == "nonneg":
+            worst = max(worst, float(-own.min(initial=0.0)))
+        elif kind == "soc":
+            worst = max(worst, float(np.linalg.norm(own[1:]) - own[0]))
+        at += size * (size + 1) // 2 if kind == "psd" else size
+    return worst
 
 
 def _distance(problem: Problem) -> float:
@@ -110,7 +209,8 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
     size = scaled.A.shape[1]
     P, q = np.zeros(size), np.append(np.zeros(size - 1), 1.0)
     result = clarabel.minimise(P, q, scaled)
-    v, _ = polish(P, q, scaled, result.x, result.z)
+    polished = polish(P, q, scaled, result.x, result.z)
+    v = result.x if polished is None else polished.x
     x = K._project(foot + length * v[:n]) if np.isfinite(v).all() else foot
     return height(x), x
 

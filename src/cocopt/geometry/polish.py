@@ -7,33 +7,52 @@ optimality conditions become equations, and Newton's method squares the error.
 from __future__ import annotations
 
 import contextlib
+from typing import NamedTuple
 
 import numpy as np
 
 from cocopt._arrays import Array
 from cocopt.cones import Cones
 
-__all__ = ["polish"]
+__all__ = ["Active", "Polished", "polish"]
 
 STEPS = 12
 
 
-def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array) -> tuple[Array, Array]:
+class Active(NamedTuple):
+    """Surfaces that a point is on: rows that hold with equality, which of these have a signed multiplier, and cones."""
+
+    linear: Array
+    signed: Array
+    curved: list[slice]
+
+
+class Polished(NamedTuple):
+    """A point, its multipliers, the surfaces it is on, and how far Newton's method would move it next."""
+
+    x: Array
+    z: Array
+    active: Active
+    step: float
+
+
+def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active | None = None) -> Polished | None:
     """(x, z) after Newton's method on the optimality conditions of min ½ xᵀ diag(P) x + qᵀx, b − A x in cones.
 
-    x and z come back as they were if a cone is of a kind that is not treated, or the result has a multiplier of the
-    wrong sign; whether it is optimal is for the caller to check.
+    The surfaces that hold with equality are those that x and z tell, unless they are given. None if a cone is of a kind
+    that is not treated, or x comes to the tip of one or to a multiplier of the wrong sign; whether the result is
+    optimal is for the caller to check.
     """
-    active = _active(cones, x, z)
+    active = _surfaces(cones, x, z) if active is None else active
     if active is None:
-        return x, z
+        return None
     linear, signed, curved = active
     A, b = cones.A, cones.b
     v, price, mu = x.copy(), z[linear], np.array([z[block.start] for block in curved])
     n, k = v.size, linear.size
     size = n + k + len(curved)
     system = np.zeros((size, size))
-    best, best_residual = None, np.inf
+    best, best_residual, moved = None, np.inf, np.inf
     for _ in range(STEPS):
         s = b - A @ v
         H = np.diag(P)
@@ -45,7 +64,7 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array) -> tuple[Array,
             tail, rows = s[block.start + 1 : block.stop], A[block.start + 1 : block.stop]
             length = float(np.linalg.norm(tail))
             if length <= 0.0:
-                return x, z
+                return None
             unit = tail / length
             along = unit @ rows
             G[k + i] = A[block.start] - along
@@ -59,9 +78,10 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array) -> tuple[Array,
         best, best_residual = (v, price, mu), error
         system[:n, :n], system[n:, :n], system[:n, n:] = H, G, G.T
         step = _solve(system, -residual)
+        moved = float(np.abs(step[:n]).max())
         v, price, mu = v + step[:n], price + step[n : n + k], mu + step[n + k :]
     if best is None or (best[1][signed] < 0).any() or (best[2] < 0).any():
-        return x, z
+        return None
     v, price, mu = best
     dual = np.zeros_like(z)
     dual[linear] = price
@@ -69,11 +89,11 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array) -> tuple[Array,
     for m, block in zip(mu, curved, strict=True):
         tail = s[block.start + 1 : block.stop]
         dual[block] = np.append(m, -m * tail / np.linalg.norm(tail))
-    return v, dual
+    return Polished(v, dual, active, moved)
 
 
-def _active(cones: Cones, x: Array, z: Array) -> tuple[Array, Array, list[slice]] | None:
-    """Rows that hold with equality, which of these have a signed multiplier, and cones whose surface x is on.
+def _surfaces(cones: Cones, x: Array, z: Array) -> Active | None:
+    """The surfaces that x is on, z its multipliers; None if a cone is of a kind that is not treated.
 
     Of a slack and its multiplier, one is 0 at the optimum; near it, the smaller one is taken to be that.
     """
@@ -104,7 +124,7 @@ def _active(cones: Cones, x: Array, z: Array) -> tuple[Array, Array, list[slice]
         else:
             return None
         at += size
-    return np.array(linear, dtype=np.int64), np.array(signed, dtype=bool), curved
+    return Active(np.array(linear, dtype=np.int64), np.array(signed, dtype=bool), curved)
 
 
 def _solve(system: Array, right: Array) -> Array:

@@ -19,8 +19,8 @@ import numpy as np
 from cocopt._arrays import Array
 from cocopt.kernels._jit import njit
 from cocopt.kernels.line import clip, limit, root
-from cocopt.kernels.rounding import EMPTY, FAR, ROUNDING, rounding
-from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+from cocopt.kernels.rounding import EMPTY, FAR, NEVER, ROUNDING, rounding
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, TOUCHING, UNCONVERGED
 
 __all__ = ["IN", "OUT", "dot", "in_ball", "in_box", "lay_out", "maximise", "normalise", "over_bounds", "scratch"]
 
@@ -64,8 +64,17 @@ def dot(u, v):
 
 
 @njit
+def distance(u, v):
+    """‖u − v‖."""
+    total = 0.0
+    for j in range(u.shape[0]):
+        total += (u[j] - v[j]) ** 2
+    return np.sqrt(total)
+
+
+@njit
 def normalise(A, b, cap, first, rows, right, caps, norms):
-    """Rows of length 1 from the place ``first`` on; one that can never bind gets b = 1e300.
+    """Rows of length 1 from the place ``first`` on; one that can never bind gets b = NEVER.
 
     False if something is not finite.
     """
@@ -78,7 +87,7 @@ def normalise(A, b, cap, first, rows, right, caps, norms):
         unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
         for j in range(n):
             rows[first + i, j] = A[i, j] * unit
-        right[first + i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else 1e300
+        right[first + i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else NEVER
         caps[first + i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
     return True
 
@@ -94,24 +103,45 @@ def transpose(rows, columns):
 
 
 @njit
-def residuals(rows, columns, right, x, r):
-    """r = A x − right; many rows are multiplied faster by columns."""
-    M, n = rows.shape
-    if M < MANY:
-        for i in range(M):
-            r[i] = dot(rows[i], x) - right[i]
-        return
-    for i in range(M):
+def by_columns(columns, right, count, x, r):
+    """r = A x − right of the first ``count`` rows."""
+    n = x.shape[0]
+    for i in range(count):
         r[i] = -right[i]
     whole = n - n % 4
     for j in range(0, whole, 4):  # four at once: r is read and written less often
         first, second, third, fourth = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
         x_1, x_2, x_3, x_4 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        for i in range(M):
+        for i in range(count):
             r[i] += (first[i] * x_1 + second[i] * x_2) + (third[i] * x_3 + fourth[i] * x_4)
     for j in range(whole, n):
-        for i in range(M):
-            r[i] += columns[j, i] * x[j]
+        last, x_j = columns[j], x[j]
+        for i in range(count):
+            r[i] += last[i] * x_j
+
+
+@njit
+def nearer(y, x, length, target):
+    """target = x + τ (y − x), so that it is ``length`` away from x; returns τ.
+
+    x stays its projection for every τ from 0 to 1 (its hinge prox, if the caps are multiplied by τ), and comes with
+    more digits if τ (y − x) is short.
+    """
+    tau = min(1.0, length / max(distance(x, y), 1e-300))
+    for j in range(x.shape[0]):
+        target[j] = x[j] + tau * (y[j] - x[j])
+    return tau
+
+
+@njit
+def residuals(rows, columns, right, x, r):
+    """r = A x − right; many rows are multiplied faster by columns."""
+    M = rows.shape[0]
+    if M >= MANY:
+        by_columns(columns, right, M, x, r)
+        return
+    for i in range(M):
+        r[i] = dot(rows[i], x) - right[i]
 
 
 @njit
@@ -348,7 +378,7 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             if least > length * EMPTY * (size + y_norm) and not signed:
                 return INFEASIBLE
             if least > -tol:
-                return UNCONVERGED
+                return TOUCHING
         alpha = min(1.0, ceiling)
         if ceiling > 0.0 and rd > tol:
             alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
@@ -363,7 +393,7 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             state[i] = OUT if d[blocking] < 0.0 else FULL
             if state[i] == FULL:
                 full, full_price = full + 1, full_price + abs(nu[i])
-            if i == entered and alpha == 0.0:
+            if i == entered and alpha == 0.0 and state[i] == was:
                 return UNCONVERGED  # rounding turned an ascent into a step back
             known = leave(factor, k, blocking, d)
             k -= 1
@@ -419,23 +449,23 @@ def over_bounds(load):
             zero = norms[own + i] == 0.0 and cap[i] == np.inf
             if zero and (b[i] < 0.0 or (own + i < equalities and b[i] > 0.0)):
                 return INFEASIBLE
-        status, target, norm = UNCONVERGED, y, y_norm
+        status, target, norm, share = UNCONVERGED, y, y_norm, 1.0
         for again in range(2):
             status = maximise(target, norm, lower, upper, own + M, equalities, own > 0, wide, tall, price, x)
             x_norm = np.sqrt(dot(x, x))
-            near = again == 1 or status != CONVERGED or y_norm <= FAR * x_norm
-            for i in range(M if again == 0 else 0):
-                unit = norms[own + i]
-                nu[i] = price[own + i] / max(unit, 1e-170) if unit > 0.0 else cap[i] if b[i] < 0.0 else 0.0
-            if near:
+            if again == 1 or status != CONVERGED or y_norm <= FAR * x_norm or x_norm == 0.0:
                 break
-            # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
-            target, norm, price = np.copy(x), x_norm, np.zeros(own + M)
+            # y − Aᵀν has lost digits that x can have: go on from a target that is near
+            target = np.empty(n)
+            tau = nearer(y, x, x_norm, target)
+            norm = np.sqrt(dot(target, target))
             for i in range(own + M):
-                if state[i] == FULL:
-                    right[i] = 1e300  # given up: it must not bind now
-                state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
-                caps[i] = np.inf
+                price[i] *= tau
+                caps[i] *= tau if caps[i] < np.inf else 1.0
+            share = tau
+        for i in range(M):
+            unit = norms[own + i] * share
+            nu[i] = price[own + i] / max(unit, 1e-170) if norms[own + i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
         return status
 
     return prox
@@ -454,27 +484,22 @@ in_box = over_bounds(no_rows)
 def in_ball(where, y, A, b, cap, wide, tall, x, nu):
     """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status."""
     center, radius = where
-    M, n = A.shape
-    target, right, caps, price = y, b, cap, nu
-    status = UNCONVERGED
+    status, target, caps, tau = UNCONVERGED, y, cap, 1.0
     for again in range(2):
-        status = _in_ball(center, radius, target, right, A, caps, wide, tall, x, price)
-        far = 0.0
-        for j in range(n):
-            far += (y[j] - center[j]) ** 2
-        if again == 1 or status != CONVERGED or not far > FAR * FAR * radius * radius:
+        status = _in_ball(center, radius, target, A, b, caps, wide, tall, x, nu)
+        if again == 1 or status != CONVERGED or distance(y, center) <= FAR * radius or radius == 0.0:
             break
-        # x has lost digits that it can have: project it, which is near, once more
-        target, right, caps, price = np.copy(x), np.copy(b), np.full(M, np.inf), np.empty(M)
-        state = lay_out(wide, tall)[4][3]
-        for i in range(M):
-            if state[i] == FULL:
-                right[i] = np.inf  # given up: it must not bind now
+        # x has lost digits that it can have: go on from a target that is near
+        target = np.empty(y.shape[0])
+        tau = nearer(y, x, radius, target)
+        caps = tau * cap
+    for i in range(A.shape[0]):
+        nu[i] /= max(tau, 1e-300)
     return status
 
 
 @njit
-def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
+def _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu):
     """As `in_ball`, in one go.
 
     With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
@@ -500,7 +525,7 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
         state[i] = OUT
         if norms[i] == 0.0 and cap[i] == np.inf and b[i] < 0.0:
             return INFEASIBLE
-        if right[i] < 1e300:
+        if right[i] < NEVER:
             right[i] -= dot(rows[i], center)
             largest = max(largest, abs(right[i]))
     rim = radius * radius
@@ -513,7 +538,7 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
         for j in range(n):
             target[j] = s * (y[j] - center[j])
         for i in range(M):
-            room[i] = s * min(caps[i], 1e300) if caps[i] < np.inf else np.inf
+            room[i] = s * min(caps[i], NEVER) if caps[i] < np.inf else np.inf
             if state[i] == FULL:
                 nu[i] = room[i]
             elif nu[i] > room[i]:
@@ -521,7 +546,7 @@ def _in_ball(center, radius, y, b, A, cap, wide, tall, x, nu):
         status = maximise(target, s * z_norm, lower, upper, M, 0, False, wide, tall, nu, x)
         if status != CONVERGED:
             return status
-        excess = min(dot(x, x), 1e300) - rim
+        excess = min(dot(x, x), NEVER) - rim
         if step == 0:
             if excess <= tight:
                 break

@@ -5,7 +5,8 @@ matter around an anchor: within its radius no other row of the store can be viol
 list that matter around an anchor of its own, within a smaller radius. While a point stays within the latter only the
 short list is looked through; when it leaves, a new one is made from the list, and seldom a new list from all rows.
 
-They are changed in place. ``rows`` are the places in the store of the rows in the list, ``columns`` their normals and,
+A store is the tuple (unit, right, size), its lists are the tuple (rows, columns, few, short, around, counts) and are
+changed in place. ``rows`` are the places in the store of the rows in the list, ``columns`` their normals and,
 below, their right sides; ``few`` and ``short`` are the same for the short list. Both have the order of the store. A
 line of ``around`` is a list's anchor, then its radius, then (for the short one) the radius that is usual. ``counts``:
 how many rows each has, how many of the store they know, and how many were looked at to make lists, and short lists.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.active_set import IN, OUT, dot, lay_out, maximise
+from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer
 from cocopt.kernels.rounding import FAR, rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
@@ -35,35 +36,9 @@ SHARE = 8  # the radius of a list is chosen by one of so many rows
 
 
 @njit
-def distance(x, y):
-    total = 0.0
-    for j in range(x.shape[0]):
-        total += (x[j] - y[j]) ** 2
-    return np.sqrt(total)
-
-
-@njit
-def excesses(columns, count, x, out):
-    """out = ⟨normal, x⟩ − right side of the first ``count`` rows of a list."""
-    n = x.shape[0]
-    right = columns[n]
-    for p in range(count):
-        out[p] = -right[p]
-    whole = n - n % 4
-    for j in range(0, whole, 4):  # four at once: out is read and written less often
-        first, second, third, fourth = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
-        x_1, x_2, x_3, x_4 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        for p in range(count):
-            out[p] += (first[p] * x_1 + second[p] * x_2) + (third[p] * x_3 + fourth[p] * x_4)
-    for j in range(whole, n):
-        line, x_j = columns[j], x[j]
-        for p in range(count):
-            out[p] += line[p] * x_j
-
-
-@njit
-def put(i, unit, right, rows, columns, count):
+def put(i, store, rows, columns, count):
     """Puts row i of the store behind the others of a list."""
+    unit, right, _ = store
     n = unit.shape[1]
     rows[count], columns[n, count] = i, right[i]
     for j in range(n):
@@ -71,8 +46,10 @@ def put(i, unit, right, rows, columns, count):
 
 
 @njit
-def enlist(x, unit, right, size, rows, columns, around, counts):
+def enlist(x, store, lists):
     """Makes a list around x of about half the rows that it has room for; the short list is void then."""
+    unit, right, size = store
+    rows, columns, _, _, around, counts = lists
     n, room = x.shape[0], rows.shape[0]
     half = room // 2
     slack = np.empty(size)
@@ -90,7 +67,7 @@ def enlist(x, unit, right, size, rows, columns, around, counts):
     count = 0
     for i in range(size):
         if slack[i] < radius:
-            put(i, unit, right, rows, columns, count)
+            put(i, store, rows, columns, count)
             count += 1
     for j in range(n):
         around[0, j] = x[j]
@@ -99,15 +76,16 @@ def enlist(x, unit, right, size, rows, columns, around, counts):
 
 
 @njit
-def shorten(x, rows, columns, few, short, around, counts):
+def shorten(x, lists):
     """Makes a short list around x, which the list reaches.
 
     The radius is the usual one, unless too many rows have less slack; if few have, the usual one grows.
     """
+    rows, columns, few, short, around, counts = lists
     n, size = x.shape[0], counts[0]
     wanted = min(n + int(2.0 * np.sqrt(size)), few.shape[0] // 2)
     excess = np.empty(size)
-    excesses(columns, size, x, excess)
+    by_columns(columns, columns[n], size, x, excess)
     reach, usual = around[0, n] - distance(x, around[0, :n]), around[1, n + 1]
     radius, count = min(reach, usual), 0
     for i in range(size):
@@ -138,31 +116,34 @@ def reaches(around, x):
 
 
 @njit
-def approach(x, unit, right, size, rows, columns, few, short, around, counts):
+def approach(x, store, lists):
     """Makes what new lists it takes to reach x."""
+    around = lists[4]
     if not reaches(around[1], x):
         if not reaches(around[0], x):
-            enlist(x, unit, right, size, rows, columns, around, counts)
+            enlist(x, store, lists)
         if reaches(around[0], x):  # unless more rows are violated than it has room for
-            shorten(x, rows, columns, few, short, around, counts)
+            shorten(x, lists)
 
 
 @njit
-def learn(unit, right, size, rows, columns, few, short, around, counts):
+def learn(store, lists):
     """Tells the lists about the rows that are new in the store; one that has no room for them gets the radius −inf."""
+    unit, right, size = store
+    rows, columns, few, short, around, counts = lists
     n = unit.shape[1]
     for i in range(counts[KNOWN], size):
         if right[i] - dot(unit[i], around[0, :n]) < around[0, n]:
             if counts[0] == rows.shape[0]:
                 around[0, n] = around[1, n] = -np.inf
                 break
-            put(i, unit, right, rows, columns, counts[0])
+            put(i, store, rows, columns, counts[0])
             counts[0] += 1
         if right[i] - dot(unit[i], around[1, :n]) < around[1, n]:
             if counts[1] == few.shape[0]:
                 around[1, n] = -np.inf
             else:
-                put(i, unit, right, few, short, counts[1])
+                put(i, store, few, short, counts[1])
                 counts[1] += 1
     counts[KNOWN] = size
 
@@ -182,7 +163,7 @@ def look_through(rows, columns, count, x, noise, eps, found, most):
     """The rows of a list that x violates most, beyond rounding, join those found."""
     last = found.shape[0] - 1
     excess, right = np.empty(count), columns[x.shape[0]]
-    excesses(columns, count, x, excess)
+    by_columns(columns, right, count, x, excess)
     for p in range(count):
         if excess[p] > noise:
             own = excess[p] - noise - eps * abs(right[p])
@@ -191,11 +172,13 @@ def look_through(rows, columns, count, x, noise, eps, found, most):
 
 
 @njit
-def search(x, unit, right, size, rows, columns, few, short, around, counts, noise, eps, found, most):
+def search(x, store, lists, noise, eps, found, most):
     """The rows that x violates most, beyond rounding; −1 for none.
 
     By the same sums wherever it looks: what is found must not depend on the lists.
     """
+    unit, _, size = store
+    rows, columns, few, short, around, counts = lists
     for p in range(found.shape[0]):
         found[p], most[p] = -1, 0.0
     if reaches(around[1], x):
@@ -207,7 +190,7 @@ def search(x, unit, right, size, rows, columns, few, short, around, counts, nois
         for first in range(0, size, CHUNK):
             count = min(CHUNK, size - first)
             for p in range(count):
-                put(first + p, unit, right, places, some, p)
+                put(first + p, store, places, some, p)
             look_through(places, some, count, x, noise, eps, found, most)
 
 
@@ -234,7 +217,8 @@ def box_many_rows(
     """
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
-    learn(unit, right, size, rows, columns, few, short, around, counts)
+    store, lists = (unit, right, size), (rows, columns, few, short, around, counts)
+    learn(store, lists)
     for i in range(w):
         bound[i] = -1
     for j in range(n):
@@ -268,10 +252,10 @@ def box_many_rows(
             k += 1
     for i in range(m):
         caps[i] = np.inf
+    for i in range(k):
+        nu[i] = 0.0
+        state[i] = IN if i < equalities else OUT
     for again in range(2):
-        for i in range(k):
-            nu[i] = 0.0
-            state[i] = IN if i < equalities else OUT
         for attempt in range(JOINS):
             status[0] = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
             if status[0] != CONVERGED:
@@ -280,8 +264,8 @@ def box_many_rows(
             for i in range(k):
                 noise += abs(nu[i])
             if attempt < LISTS:
-                approach(x, unit, right, size, rows, columns, few, short, around, counts)
-            search(x, unit, right, size, rows, columns, few, short, around, counts, noise * eps, eps, found, most)
+                approach(x, store, lists)
+            search(x, store, lists, noise * eps, eps, found, most)
             joined = 0
             for f in range(AT_ONCE):
                 new = found[f] >= 0
@@ -310,18 +294,20 @@ def box_many_rows(
             status[0] = UNCONVERGED
         if status[0] != CONVERGED:
             return
-        if again == 0:
-            binding = 0
-            for i in range(p, k):
-                if state[i] == IN:
-                    bound[binding] = which[i]
-                    binding += 1
         x_norm = np.sqrt(dot(x, x))
-        if y_norm <= FAR * x_norm:
-            return
-        # y − Aᵀν has lost digits that x can have: project the result, which is near, once more
-        target = np.copy(x)
-        y_norm = x_norm
+        if again == 1 or y_norm <= FAR * x_norm or x_norm == 0.0:
+            break
+        # y − Aᵀν has lost digits that x can have: go on from a target that is near
+        target = np.empty(n)
+        tau = nearer(y, x, x_norm, target)
+        y_norm = np.sqrt(dot(target, target))
+        for i in range(k):
+            nu[i] *= tau
+    binding = 0
+    for i in range(p, k):
+        if state[i] == IN:
+            bound[binding] = which[i]
+            binding += 1
 
 
 @guvectorize(
@@ -342,7 +328,8 @@ def violated(x, active, share, unit, right, size, rows, columns, few, short, aro
         return
     most = np.empty(found.shape[0])
     noise = share * np.sqrt(dot(x, x))
-    search(x, unit, right, size, rows, columns, few, short, around, counts, noise, share, found, most)
+    store, lists = (unit, right, size), (rows, columns, few, short, around, counts)
+    search(x, store, lists, noise, share, found, most)
 
 
 @guvectorize(
@@ -354,8 +341,9 @@ def violated(x, active, share, unit, right, size, rows, columns, few, short, aro
 )
 def relist(x, unit, right, size, rows, columns, few, short, around, counts, listed):
     """Tells the lists about new rows and makes them anew if they do not reach x; returns how many rows are listed."""
-    learn(unit, right, size, rows, columns, few, short, around, counts)
-    approach(x, unit, right, size, rows, columns, few, short, around, counts)
+    store, lists = (unit, right, size), (rows, columns, few, short, around, counts)
+    learn(store, lists)
+    approach(x, store, lists)
     listed[0] = counts[0]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from cocopt.kernels._jit import njit
 
-__all__ = ["EMPTY", "FAR", "ROUNDING", "rounding"]
+__all__ = ["EMPTY", "FAR", "NEVER", "ROUNDING", "rounding"]
 
 ROUNDING = 4e-16  # a row violated by less than this share of its terms counts as satisfied
 FAR = 100.0  # a target this much longer than its projection costs digits
+NEVER = 1e300  # the right-hand side of a row that never binds, finite so that one can reckon with it
 EMPTY = 1e-9  # a least violation above this share of its terms means that there is no feasible point
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.line import CHUNK, LONG, sample, sampled
-from cocopt.kernels.rounding import EMPTY, FAR, rounding
+from cocopt.kernels.rounding import EMPTY, FAR, NEVER, rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
 __all__ = ["simplex_halfspace"]
@@ -199,8 +199,8 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         status[0] = INFEASIBLE
         return
     eps = rounding(n)
-    level = b if b < np.inf and a_sq > 0.0 else 1e300  # 1e300 never binds
-    row = a_max * total + abs(b) if level < 1e300 else 0.0
+    level = b if b < np.inf and a_sq > 0.0 else NEVER
+    row = a_max * total + abs(b) if level < NEVER else 0.0
     tol = eps * (row + np.sqrt(a_sq * y_sq))
     status[0] = CONVERGED
     if lowest >= 0.0 and abs(s - total) <= eps * total and inner - level <= tol:
@@ -228,7 +228,7 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         status[0] = UNCONVERGED
     if status[0] == CONVERGED and y_sq > FAR * FAR * x_sq:
         # y − ν a − τ has lost digits that x can have: project the result, which is near, once more
-        again, tau, h = search(x, a, level if nu[0] < cap else 1e300, total, np.inf, eps * row, NOTHING)
+        again, tau, h = search(x, a, level if nu[0] < cap else NEVER, total, np.inf, eps * row, NOTHING)
         for j in range(n):
             z = x[j] - again * a[j] - tau
             x[j] = z if z > 0.0 else 0.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.active_set import dot, in_ball, in_box
-from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, TOUCHING, UNCONVERGED
 
 __all__ = ["ball_rows_sum", "box_rows_sum"]
 
@@ -53,7 +53,8 @@ def _best_level(solve):
         while step < 200:
             size = _shift(b, t, own, shifted)
             status = solve(where, y, A, shifted, cap, wide, tall, x, nu)  # (once in the code: it is long to compile)
-            if last or (status != CONVERGED and status != INFEASIBLE):
+            apart = status == INFEASIBLE or status == TOUCHING
+            if last or not (apart or status == CONVERGED):
                 return status
             total, value = np.sum(nu[own:]), _distance(x, y) + price * (t if t < np.inf else 0.0)
             if t == 0.0:
@@ -64,7 +65,7 @@ def _best_level(solve):
                 t = np.inf  # next, K alone
                 continue
             if t == np.inf:
-                if status == INFEASIBLE:
+                if apart:
                     return UNCONVERGED
                 high = 0.0
                 for i in range(own, M):
@@ -72,7 +73,7 @@ def _best_level(solve):
                 if high == 0.0 or price == 0.0:  # nothing is violated there, or violation costs nothing
                     return status
                 value_high, width = value + price * high, 1e-13 * (size + high)
-            elif status == INFEASIBLE:  # t is too small
+            elif apart:  # t is too small
                 low = t
             elif abs(price - total) <= 1e-13 * price:
                 return status

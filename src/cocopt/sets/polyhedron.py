@@ -108,7 +108,7 @@ class Polyhedron(ConvexSet):
                 width[i] -= direction @ solution.x
         return float(np.linalg.norm(np.maximum(width, 0.0)))
 
-    @property
+    @cached_property
     def scale(self) -> float:
         sizes = np.abs(self._right[self._right != 0])
         return float(np.median(sizes)) if sizes.size else 1.0

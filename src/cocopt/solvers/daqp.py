@@ -8,31 +8,61 @@ import numpy as np
 
 from cocopt._arrays import Array
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+from cocopt.solvers.nearer import STEPS, is_far, nearer, stays
 
 __all__ = ["project"]
 
 TOLERANCE = 1e-10  # of the optimality conditions, in units of the distance that the projection bridges
+SETTLED = 1e-10  # a projection from far away that moves by less than this share of its size stays
 NONE = 1e30  # DAQP's infinity
 
 
-def project(
-    lower: Array, upper: Array, A: Array, b: Array, equalities: int, point: Array, nearby: bool = False
-) -> tuple[Array, Array, Any]:
+def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, point: Array) -> tuple[Array, Array, Any]:
     """argmin of ½‖x − point‖² subject to lower ≤ x ≤ upper and A x ≤ b, the first ``equalities`` rows with equality.
 
     For points (B, n), rows (B, M, n) and right-hand sides (B, M), one call of DAQP each; returns (points, multipliers
-    of the rows, statuses). Rows are normalised and each problem is moved and scaled so that the target is 0 and the
-    worst violation there is 1. A point that fails the check of its optimality conditions is computed anew from its
-    active set.
-    """
-    import daqp
+    of the rows, statuses).
 
-    B, M, n = A.shape
+    From a target that is far away, or if it violates a row by more than it need, x is the start for a nearer one.
+    """
     norms = np.linalg.norm(A, axis=-1)
     idle = (norms == 0) | (b == np.inf)
     lengths = np.where(idle, 1.0, norms)
     rows = np.where(idle, 0.0, 1.0)[..., None] * A / lengths[..., None]
-    right = np.where(idle, NONE, b / lengths - np.matvec(rows, point))
+    right = np.where(idle, NONE, b / lengths)
+    x, price, status = _solve(lower, upper, rows, right, equalities, point)
+    size = np.abs(x).max(axis=-1)
+    missed = np.where(idle, -np.inf, np.matvec(rows, x) - right)
+    missed[:, :equalities] = np.abs(missed[:, :equalities])
+    terms = np.maximum(size[:, None], np.where(idle, 0.0, np.abs(right)))
+    coarse = (missed > 1e-10 * terms).any(axis=-1) & (status == CONVERGED)
+    todo = np.flatnonzero(coarse | (is_far(point, x, size) & (status != UNCONVERGED)))
+    for _ in range(STEPS if todo.size else 0):
+        old, size = x[todo], np.abs(x[todo]).max(axis=-1)
+        target, tau = nearer(point[todo], old, size)
+        x[todo], near_price, status[todo] = _solve(lower, upper, rows[todo], right[todo], equalities, target)
+        price[todo] = np.where(tau > 0, near_price / np.maximum(tau, 1e-300), price[todo])
+        still = stays(point[todo], x[todo], old, np.abs(x[todo]).max(axis=-1), SETTLED)
+        todo = todo[(status[todo] == CONVERGED) & ~still]
+        if not todo.size:
+            break
+    status[todo] = UNCONVERGED  # still on the way
+    status[((norms == 0) & (b < 0)).any(axis=-1)] = INFEASIBLE
+    return x, np.abs(price) / lengths, status
+
+
+def _solve(
+    lower: Array, upper: Array, rows: Array, right: Array, equalities: int, point: Array
+) -> tuple[Array, Array, Any]:
+    """As `project`, for rows of length 1 (or 0, with a right side of NONE), in one go.
+
+    Each problem is moved and scaled so that the target is 0 and the worst violation there is 1. A point that fails the
+    check of its optimality conditions is computed anew from its active set.
+    """
+    import daqp
+
+    B, M, n = rows.shape
+    right = np.where(right == NONE, NONE, right - np.matvec(rows, point))
     low, high = lower - point, upper - point
     exact = right[:, :equalities]
     worst = np.maximum(np.maximum(low.max(axis=-1), -high.min(axis=-1)), -right.min(axis=-1))
@@ -60,16 +90,7 @@ def project(
         u[k], price[k] = _from_active_set(bottom[k], top[k], rows[k], price[k])
         good[k] = _optimal(bottom[[k]], top[[k]], rows[[k]], equalities, u[[k]], price[[k]])[0]
     status[good | inside] = CONVERGED
-    status[((norms == 0) & (b < 0)).any(axis=-1)] = INFEASIBLE
-    x = np.minimum(np.maximum(point + unit * u, lower), upper)
-    # from a target that is far away x comes with fewer digits than it can have: project the result, which is near
-    missed = np.where(idle, -np.inf, np.matvec(rows, x) - b / lengths)
-    missed[:, :equalities] = np.abs(missed[:, :equalities])
-    size = np.maximum(np.abs(x).max(axis=-1)[:, None], np.where(idle, 0.0, np.abs(b) / lengths))
-    again = (status == CONVERGED) & (missed > 1e-10 * size).any(axis=-1) & (np.abs(x - point).max(axis=-1) > 0)
-    if again.any() and not nearby:
-        x[again], _, status[again] = project(lower, upper, A[again], b[again], equalities, x[again], nearby=True)
-    return x, np.abs(price[:, n:]) * unit / lengths, status
+    return np.minimum(np.maximum(point + unit * u, lower), upper), price[:, n:] * unit, status
 
 
 def _from_active_set(bottom: Array, top: Array, rows: Array, price: Array) -> tuple[Array, Array]:
