@@ -14,6 +14,7 @@ from reference import Array
 
 import cocopt
 from cocopt import Ball, Box, constraints
+from cocopt.geometry.prox import solve_hinge_prox
 
 CONSTRAINTS = ("row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy")
 CAPS = ("each", "sum")
@@ -250,3 +251,16 @@ def test_rows_at_their_caps_are_given_up_however_far_the_target(K, reach):
     for size in (1.0, 0.1, 0.01) * 20:
         other = K.project(x + size * rng.normal(size=x.shape))
         assert (objective(other) >= best - 1e-12 * reach * reach).all()
+
+
+@pytest.mark.parametrize("reach", [1.0, 300.0])
+@pytest.mark.parametrize(("K", "cap"), [(Box(0.0, 1.0, dim=4), "each"), (Box(0.0, 1.0, dim=4), "sum"),
+                                        (Ball(0.0, 1.0, dim=4), "each"), (Ball(0.0, 1.0, dim=4), "sum")])  # fmt: skip
+def test_ordinary_problems_never_leave_the_kernel(K, cap, reach):
+    """Rows that exclude one another are ordinary here: they are given up, one after the other or all to a level."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(500, 3, 4)) * 10 ** rng.uniform(-1, 1, (500, 3, 1))
+    y = reach * rng.normal(size=(500, 4))
+    b, w = np.matvec(A, K.project(y)) - rng.uniform(0, 0.5, (500, 3)), reach * rng.uniform(0, 0.3, (500, 3))
+    price = w if cap == "each" else w.sum(axis=-1)
+    assert solve_hinge_prox(K, constraints.Affine(A, b), y, price, cap).rung == "kernel"

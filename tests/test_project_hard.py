@@ -17,6 +17,8 @@ from cocopt import Ball, Box, Simplex, checks, constraints, losses
 from cocopt.errors import CutLimit, InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
 from cocopt.geometry.batch import solve_batch
+from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.problem import Problem
 from cocopt.sets import Polyhedral
 
 POSITION = 1e-7
@@ -317,6 +319,66 @@ def test_a_far_target() -> None:
         x = cocopt.project(K, g, y)
         assert K.violation(x).max() <= 1e-9
         assert g.value(x).max() <= 4 * np.spacing(np.abs(y).max()) * np.linalg.norm(A)
+
+
+@pytest.mark.parametrize("count", [20, 150], ids=["kernel", "daqp"])
+def test_what_is_normal_to_a_vertex_projects_onto_it_from_anywhere(count: int) -> None:
+    """z + Nᵀλ with λ ≥ 0 and N the rows that bind at z, up to 10^6 times as far away as z is long."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, reach = 6, 10.0 ** rng.integers(0, 7)
+        z, N, A = rng.normal(size=n), rng.normal(size=(n, n)), rng.normal(size=(count, n))
+        if np.linalg.cond(N) > 100:
+            continue
+        g = constraints.Affine(np.concatenate([N, A]), np.concatenate([N @ z, A @ z + rng.uniform(0.1, 1.0, count)]))
+        found = solve_projection(Box(-10.0, 10.0, dim=n), g, z + reach * rng.uniform(0.1, 1.0, n) @ N)
+        np.testing.assert_allclose(found.point, z, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_single_feasible_point_far_from_the_target(seed: int) -> None:
+    """So many rows through one point that nothing else is feasible, which a solver may take for nothing at all."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    z, A = rng.dirichlet(np.ones(n)), rng.normal(size=(110, n))
+    x = cocopt.project(Simplex(n), constraints.Affine(A, A @ z), z + 1e6 * rng.normal(size=(4, n)))
+    np.testing.assert_allclose(x, np.broadcast_to(z, (4, n)), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e2, 1e4, 1e6])
+def test_curved_constraints_from_far_away(reach: float) -> None:
+    """A ball inside a box, and a disc between two planes, where the projection has a formula."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        n = int(rng.integers(2, 12))
+        c, y = rng.uniform(-0.3, 0.3, n), reach * rng.normal(size=n)
+        x = cocopt.project(Box(-1.0, 1.0, dim=n), constraints.NormBall(c, 0.5), y)
+        np.testing.assert_allclose(x, c + 0.5 * (y - c) / np.linalg.norm(y - c), rtol=0, atol=1e-9)
+        y = c + np.append((y - c)[:-1], reach)  # first to the upper plane, then within it
+        g = constraints.Stack([constraints.NormBall(c, 0.5), constraints.Affine(np.eye(n)[-1], c[-1] + 0.3)])
+        x = cocopt.project(Box(-1.0, 1.0, dim=n), g, y)
+        away = (y - c)[:-1]
+        within = min(0.4, float(np.linalg.norm(away))) * away / np.linalg.norm(away)
+        if np.linalg.norm(y - c) * 0.3 <= reach * 0.5:  # the plane is in the way
+            np.testing.assert_allclose(x, c + np.append(within, 0.3), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=6), Ball(0.0, 1.0, dim=6), Simplex(6)], ids=["Box", "Ball", "Simplex"])
+def test_the_conic_rung_agrees_with_the_kernels_from_far_away(K: Any, reach: float) -> None:
+    """On faces too, where the target's part along the face is small beside the part across; with and without caps."""
+    rng = np.random.default_rng(0)
+    solved = 0
+    for k in range(60):
+        A, z = rng.normal(size=(3, 6)), K.project(rng.normal(size=6))
+        b, y = A @ z + 0.1 * rng.random(3), z + reach * np.abs(rng.normal(size=2)) @ A[:2] + 0.3 * rng.normal(size=6)
+        cap = np.full(3, np.inf) if k % 2 else reach * rng.uniform(0.0, 2.0, 3)
+        x, _, status, _ = solve_batch(K, constraints.Affine(A, b), y, cap)
+        by_cones = solve_conic(Problem(K, constraints.Affine(A, b), y, cap))
+        if status == 0 and by_cones.status == 0:
+            solved += 1
+            np.testing.assert_allclose(by_cones.point, x, rtol=0, atol=1e-7)
+    assert solved >= 30
 
 
 # -------------------------------------------------------------------------------------------------------------- bounds

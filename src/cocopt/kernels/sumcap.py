@@ -54,6 +54,7 @@ def _best_level(solve):
             size = _shift(b, t, own, shifted)
             status = solve(where, y, A, shifted, cap, wide, tall, x, nu)  # (once in the code: it is long to compile)
             apart = status == INFEASIBLE or status == TOUCHING
+            apart = apart or (status == UNCONVERGED and high - low <= 100.0 * width and not last)  # as good as apart
             if last or not (apart or status == CONVERGED):
                 return status
             total, value = np.sum(nu[own:]), _distance(x, y) + price * (t if t < np.inf else 0.0)
