@@ -25,6 +25,7 @@ POSITION = 1e-7  # along the active surface, in units of the result
 PROMISE = 1e-9  # of violation, in units of the terms involved
 CLIMB = 10.0  # by this factor targets become farther away, one after the other
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
+NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 
 
@@ -50,65 +51,66 @@ class _Found(NamedTuple):
     active: Active | None  # the rows and cones on whose surface it is
 
 
-def solve_conic(problem: Problem) -> Solution | None:
+def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | None:
     """The problem by Clarabel; None if K or the constraint has no conic form.
 
-    A target that is far away is approached in two steps, since an interior-point method would leave it with few digits:
-    from a nearer one the active surfaces are known, and Newton's method goes on to the far one. Across these surfaces
-    the result still has an error that nearer targets mend.
+    With a ``metric`` S, x = point + S u, and it is ‖u‖ that counts as the distance.
     """
-    K, _, point, cap, total = problem
+    K, constraint, point, _, _ = problem
+    cones = _stacked(K, constraint)
+    if cones is None:
+        return None
+    foot = K._project(point)
+    if metric is not None or not is_far(point, foot, _length(K, foot)):
+        return _minimise(problem, cones, metric).solution
+    return _from_afar(problem, cones, foot)
 
-    def length(x: Array) -> float:
-        return max(float(np.abs(x).max()), K.scale)
+
+def _length(K: ConvexSet, x: Array) -> float:
+    return max(float(np.abs(x).max()), K.scale)
+
+
+def _from_afar(problem: Problem, cones: Cones, foot: Array) -> Solution:
+    """The problem of a target that is far away, which an interior-point method alone would leave with few digits.
+
+    First one climbs to it: a nearer target tells the active surfaces, on which Newton's method goes on to the next.
+    Across the surfaces the result still has an error, which targets that are near x mend.
+    """
 
     def towards(x: Array, distance: float) -> tuple[Problem, float]:
-        target, tau = nearer(point, x, length(x), distance)
+        target, tau = nearer(problem.point, x, _length(problem.K, x), distance)
         share = float(tau[0])
-        return problem._replace(point=target, cap=share * cap, total=share * total), share
+        return problem._replace(point=target, cap=share * problem.cap, total=share * problem.total), share
 
-    foot = K._project(point)
-    if not is_far(point, foot, length(foot)):
-        found = _minimise(problem)
-        return None if found is None else found.solution
-    found, distance, share = None, FAR, 1.0
-    while found is None or share < 1.0:
-        last, (middle, share) = share, towards(foot, distance)
-        found = _minimise(middle, start=found, growth=share / last)
-        if found is None or found.solution.status == INFEASIBLE:
-            return None if found is None else found.solution
+    distance = FAR
+    middle, share = towards(foot, distance)
+    found = _minimise(middle, cones)
+    while share < 1.0:
+        if found.solution.status == INFEASIBLE:
+            return found.solution
         distance *= CLIMB
+        last, (middle, share) = share, towards(foot, distance)
+        found = _minimise(middle, cones, start=found, growth=share / last)
     for _ in range(STEPS):
-        if found is None or found.solution.status != CONVERGED:
-            break
+        if found.solution.status != CONVERGED:
+            return found.solution
         old = found.solution.point
         near, share = towards(old, NEAR)
-        found = _minimise(near, start=found, growth=share)
-        if found is None or found.solution.status != CONVERGED:
-            break
+        found = _minimise(near, cones, start=found, growth=share)
         found = found._replace(dual=found.dual / share)
-        if stays(point, found.solution.point, old, length(old), SETTLED):
+        if stays(problem.point, found.solution.point, old, _length(problem.K, old), SETTLED):
             return found.solution._replace(multipliers=found.solution.multipliers / share)
-    return Solution(point, np.full(problem.constraint.row_count, np.nan), UNCONVERGED)
-
-
-def minimise(problem: Problem, metric: Array) -> Solution | None:
-    """As `solve_conic`, with x = point + S u for a metric S, and ‖u‖ for the distance."""
-    found = _minimise(problem, metric)
-    return None if found is None else found.solution
+    return found.solution._replace(status=UNCONVERGED)
 
 
 def _minimise(
-    problem: Problem, metric: Array | None = None, start: _Found | None = None, growth: float = 1.0
-) -> _Found | None:
+    problem: Problem, cones: Cones, metric: Array | None = None, start: _Found | None = None, growth: float = 1.0
+) -> _Found:
     """The problem by Newton's method from a start whose multipliers grow by a factor, and by Clarabel if that fails.
 
     Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units.
     """
     K, constraint, point, cap, total = problem
-    cones = _stacked(K, constraint)
-    if cones is None:
-        return None
     n, aux = K.dim, cones.aux
     unit = _distance(problem)
     b = (cones.b - cones.A[:, :n] @ point) / unit
@@ -132,12 +134,14 @@ def _minimise(
         slack = cones.b - cones.A @ v
         gap = float(slack @ z)
         x = point + unit * (v[:n] if metric is None else metric @ v[:n])
-        length = max(float(np.abs(x).max()), K.scale)
+        length = _length(K, x)
         far = unit / (2 * FAR * length)
         near = far <= 1.0 or unit * step <= POSITION * length
-        amiss = max(stationarity, abs(gap) / size, _outside(cones, slack))
+        stationarity /= max(1.0, far * NORMALS / OPTIMAL)
+        amiss = max(stationarity, abs(gap) / size, _outside(cones, slack) if weights.size else 0.0)
         if not (near and amiss <= OPTIMAL * size):
             return None
+        # (of rows with a price the slack tells the violation; else auxiliary variables need not have followed x)
         if not excess(K, constraint, x, demanded) <= PROMISE * max(1.0, far):
             return None
         # multipliers: what relaxing a row by t saves
@@ -201,7 +205,7 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
         return float(np.max(constraint._rows(x)[relaxed] / unit[relaxed]))
 
     foot = K._project(point)
-    length = max(float(np.abs(foot).max()), K.scale)
+    length = _length(K, foot)
     step = max(abs(height(foot)), 1e-300)
     b = cones.b - cones.A[:, :n] @ foot
     cones = _row_scaled(cones._replace(A=cones.A * length, b=b))

@@ -78,7 +78,7 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active 
         best, best_residual = (v, price, mu), error
         system[:n, :n], system[n:, :n], system[:n, n:] = H, G, G.T
         step = _solve(system, -residual)
-        moved = float(np.abs(step[:n]).max())
+        moved = float(np.abs(step[:n][P > 0]).max(initial=0.0))  # auxiliary variables may be free to move
         v, price, mu = v + step[:n], price + step[n : n + k], mu + step[n + k :]
     if best is None or (best[1][signed] < 0).any() or (best[2] < 0).any():
         return None

@@ -19,7 +19,7 @@ from cocopt._terms import finite
 from cocopt.constraints import Affine, Constraint
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
-from cocopt.geometry.conic import minimise
+from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.problem import Problem
 from cocopt.kernels.status import CONVERGED
 from cocopt.sets.base import ConvexSet
@@ -119,7 +119,7 @@ def _nearest(K: ConvexSet, A: Array, b: Array, target: Array, metric: Array) -> 
             -free, free, (rows @ metric)[None], (right - rows @ target)[None], equalities, np.zeros((1, n))
         )
         return (target + metric @ u[0], nu[0, own : own + M]) if status[0] == CONVERGED else None
-    solution = minimise(Problem(K, Affine(A, b), target, np.full(M, np.inf)), metric)
+    solution = solve_conic(Problem(K, Affine(A, b), target, np.full(M, np.inf)), metric)
     return None if solution is None or solution.status != CONVERGED else (solution.point, solution.multipliers)
 
 

@@ -53,8 +53,8 @@ def _best_level(solve):
         while step < 200:
             size = _shift(b, t, own, shifted)
             status = solve(where, y, A, shifted, cap, wide, tall, x, nu)  # (once in the code: it is long to compile)
-            apart = status == INFEASIBLE or status == TOUCHING
-            apart = apart or (status == UNCONVERGED and high - low <= 100.0 * width and not last)  # as good as apart
+            undecided = status == UNCONVERGED and high - low <= 100.0 * width  # the end of the bracket is as good then
+            apart = status in (INFEASIBLE, TOUCHING) or (undecided and not last)
             if last or not (apart or status == CONVERGED):
                 return status
             total, value = np.sum(nu[own:]), _distance(x, y) + price * (t if t < np.inf else 0.0)
