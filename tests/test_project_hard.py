@@ -20,6 +20,7 @@ from cocopt.geometry.batch import solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.problem import Problem
 from cocopt.sets import Polyhedral
+from cocopt.solvers import daqp
 
 POSITION = 1e-7
 AFFINE_SETS = ("Box", "Ball", "Simplex", "Halfspace", "Polyhedron", "L1Ball", "Ellipsoid", "Product")
@@ -333,6 +334,19 @@ def test_what_is_normal_to_a_vertex_projects_onto_it_from_anywhere(count: int) -
         g = constraints.Affine(np.concatenate([N, A]), np.concatenate([N @ z, A @ z + rng.uniform(0.1, 1.0, count)]))
         found = solve_projection(Box(-10.0, 10.0, dim=n), g, z + reach * rng.uniform(0.1, 1.0, n) @ N)
         np.testing.assert_allclose(found.point, z, rtol=0, atol=1e-11)
+
+
+def test_multipliers_are_as_sharp_as_the_point_from_far_away() -> None:
+    """point − x = Aᵀν to rounding of the point, though x may come from a target that is nearer."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, M = 8, 30
+        A, free = rng.normal(size=(1, M, n)), np.full(n, np.inf)
+        point = 10.0 ** rng.integers(0, 8) * rng.normal(size=(1, n))
+        x, nu, status = daqp.project(-free, free, A, np.ones((1, M)), 0, point)
+        assert status[0] == 0
+        residual = np.abs(point - x - np.vecmat(nu, A)).max()
+        assert residual <= 1e-13 * np.abs(point).max()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -37,12 +37,14 @@ def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, poi
     terms = np.maximum(size[:, None], np.where(idle, 0.0, np.abs(right)))
     coarse = (missed > 1e-10 * terms).any(axis=-1) & (status == CONVERGED)
     todo = np.flatnonzero(coarse | (is_far(point, x, size) & (status != UNCONVERGED)))
-    for _ in range(STEPS if todo.size else 0):
-        old, size = x[todo], np.abs(x[todo]).max(axis=-1)
+    for step in range(STEPS if todo.size else 0):
+        old, size, settled = x[todo], np.abs(x[todo]).max(axis=-1), status[todo] == CONVERGED
         target, tau = nearer(point[todo], old, size)
-        x[todo], near_price, status[todo] = _solve(lower, upper, rows[todo], right[todo], equalities, target)
-        price[todo] = np.where(tau > 0, near_price / np.maximum(tau, 1e-300), price[todo])
+        x[todo], near, status[todo] = _solve(lower, upper, rows[todo], right[todo], equalities, target)
         still = stays(point[todo], x[todo], old, np.abs(x[todo]).max(axis=-1), SETTLED)
+        # the multipliers, unlike the point, are sharper from afar, if it is the same point
+        keep = (settled & still & (step == 0))[:, None] | (tau == 0)
+        price[todo] = np.where(keep, price[todo], near / np.maximum(tau, 1e-300))
         todo = todo[(status[todo] == CONVERGED) & ~still]
         if not todo.size:
             break
