@@ -264,3 +264,17 @@ def test_ordinary_problems_never_leave_the_kernel(K, cap, reach):
     b, w = np.matvec(A, K.project(y)) - rng.uniform(0, 0.5, (500, 3)), reach * rng.uniform(0, 0.3, (500, 3))
     price = w if cap == "each" else w.sum(axis=-1)
     assert solve_hinge_prox(K, constraints.Affine(A, b), y, price, cap).rung == "kernel"
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+def test_neither_units_of_length_nor_of_a_curved_constraint_matter(length, unit):
+    """½ unit ‖x‖² divides the target by 1 + weight·unit; unit (‖x‖ − length) moves it by its weight·unit."""
+    y = length * np.array([0.9, -1.2, 2.0])
+    K = Box(-10.0 * length, 10.0 * length, dim=3)
+    square = constraints.Quadratic(unit * np.eye(3), np.zeros(3), -1e-3 * unit * length**2)
+    x = cocopt.hinge_prox(K, square, y, weight=0.7 / unit)
+    np.testing.assert_allclose(x, y / 1.7, rtol=1e-9)
+    cone = constraints.SecondOrder(unit * np.eye(3), np.zeros(3), np.zeros(3), unit * length)
+    x = cocopt.hinge_prox(K, cone, y, weight=0.5 * length / unit)
+    np.testing.assert_allclose(x, y - 0.5 * length * y / np.linalg.norm(y), rtol=1e-9)

@@ -13,7 +13,7 @@ from reference import Array, Description
 from scipy.optimize import nnls
 
 import cocopt
-from cocopt import Ball, Box, Simplex, checks, constraints, losses
+from cocopt import Ball, Box, Ellipsoid, Halfspace, L1Ball, Simplex, checks, constraints, losses
 from cocopt.errors import CutLimit, InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
 from cocopt.geometry.batch import solve_batch
@@ -375,6 +375,52 @@ def test_curved_constraints_from_far_away(reach: float) -> None:
         within = min(0.4, float(np.linalg.norm(away))) * away / np.linalg.norm(away)
         if np.linalg.norm(y - c) * 0.3 <= reach * 0.5:  # the plane is in the way
             np.testing.assert_allclose(x, c + np.append(within, 0.3), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("K", [Halfspace([1.0, 0.0, 0.0], 0.1), Box(-np.inf, np.inf, dim=3)], ids=["Halfspace", "Box"])
+def test_an_unbounded_set_and_a_ball_from_far_away(K: Any, reach: float) -> None:
+    """The target's foot in K is as far away as the target itself; the projection is that onto the ball, or the disc."""
+    for y in reach * np.random.default_rng(0).normal(size=(10, 3)):
+        x = cocopt.project(K, constraints.NormBall(np.zeros(3), 1.0), y)
+        expected = y / max(1.0, float(np.linalg.norm(y)))
+        if not K.contains(expected):
+            rim = np.sqrt(1.0 - 0.1**2)
+            expected = np.append(0.1, y[1:] * min(1.0, rim / float(np.linalg.norm(y[1:]))))
+        np.testing.assert_allclose(x, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("reach", [1e4, 1e6, 1e8])
+def test_a_ball_and_a_row_from_far_along_its_normal(reach: float) -> None:
+    """y − ν a cancels all but a few digits of x; the row holds to the last."""
+    rng = np.random.default_rng(0)
+    a, y = rng.normal(size=(300, 2)), 0.3 * rng.normal(size=(300, 2))
+    g = constraints.Affine(a[:, None], 0.1 * np.linalg.norm(a, axis=1)[:, None])
+    K = Ball(0.0, 1.0, dim=2)
+    x = cocopt.project(K, g, y + reach * a)
+    assert g.value(x).max() <= 1e-14
+    assert K.violation(x).max() <= 1e-14
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e2, 1e4])
+@pytest.mark.parametrize("K", [L1Ball(0.1, 2.0, dim=3), Ellipsoid(np.full(3, 0.1), np.eye(3)), Ball(0.1, 2.0, dim=3)])
+def test_the_tip_of_a_cone_at_the_origin(K: Any, reach: float) -> None:
+    """Rows without right-hand sides leave nothing at 0 that could measure a violation but the scale of K."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        A = rng.normal(size=(3, 3))
+        rows = constraints.Stack([constraints.Affine(A, np.zeros(3)), constraints.NormBall(np.zeros(3), 1.0)])
+        x = cocopt.project(K, rows, reach * rng.uniform(0.1, 1.0, 3) @ A)  # normal to the cone at its tip
+        np.testing.assert_allclose(x, np.zeros(3), rtol=0, atol=1e-9)
+
+
+def test_a_least_violation_below_zero_is_no_proof_of_emptiness() -> None:
+    A = [[0.88, 0.49], [-0.45, -0.02], [-0.65, -2.2], [0.21, 0.38]]
+    A, b = np.array([*A, [-0.42, -0.56], [-1.37, -1.05], [0.7, 0.94]]), [-7.5e-10, 5e-3, -6e-10, 4e-3, 2e-3, 1e-2, 5e-3]
+    K = Ellipsoid([0.105, -0.313], [[0.0776, -0.0492], [-0.0492, 0.84]])
+    x = cocopt.project(K, constraints.Affine(A, b), [9.8e7, 1.8e7])
+    assert K.contains(x)
+    assert (A @ x - b).max() <= 1e-9
 
 
 @pytest.mark.parametrize("reach", [1e2, 1e4, 1e6])

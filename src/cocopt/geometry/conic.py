@@ -16,14 +16,16 @@ from cocopt.kernels.rounding import FAR
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import clarabel
-from cocopt.solvers.nearer import NEAR, STEPS, is_far, nearer, stays
+from cocopt.solvers.nearer import STEPS, is_far, nearer, stays
 from cocopt.solvers.solution import Solution
 
 __all__ = ["least_conic", "solve_conic"]
 
 POSITION = 1e-7  # along the active surface, in units of the result
 PROMISE = 1e-9  # of violation, in units of the terms involved
+FEET = 60  # steps to a point that is nearly feasible
 CLIMB = 10.0  # by this factor targets become farther away, one after the other
+CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
@@ -60,14 +62,30 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
     cones = _stacked(K, constraint)
     if cones is None:
         return None
-    foot = K._project(point)
-    if metric is not None or not is_far(point, foot, _length(K, foot)):
-        return _minimise(problem, cones, metric).solution
-    return _from_afar(problem, cones, foot)
+    if metric is None and float(np.abs(point).max()) > FAR * K.scale:
+        foot = _near_feasible(problem)
+        if is_far(point, foot, _length(K, foot)):
+            return _from_afar(problem, cones, foot)
+    return _minimise(problem, cones, metric).solution
 
 
 def _length(K: ConvexSet, x: Array) -> float:
     return max(float(np.abs(x).max()), K.scale)
+
+
+def _near_feasible(problem: Problem) -> Array:
+    """A point of K that nearly satisfies the constraint: steps to where the worst row's linear model does (Polyak)."""
+    K, constraint, point, _, _ = problem
+    x = K._project(point)
+    for _ in range(FEET):
+        rows = constraint._rows(x)
+        worst = int(np.argmax(rows))
+        slope = constraint._jacobian(x)[worst]
+        steepness = float(slope @ slope)
+        if rows[worst] <= 1e-3 * constraint.magnitude(x)[worst] or steepness == 0.0:
+            break
+        x = K._project(x - rows[worst] / steepness * slope)
+    return x
 
 
 def _from_afar(problem: Problem, cones: Cones, foot: Array) -> Solution:
@@ -95,7 +113,7 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array) -> Solution:
         if found.solution.status != CONVERGED:
             return found.solution
         old = found.solution.point
-        near, share = towards(old, NEAR)
+        near, share = towards(old, CLOSE)
         found = _minimise(near, cones, start=found, growth=share)
         found = found._replace(dual=found.dual / share)
         if stays(problem.point, found.solution.point, old, _length(problem.K, old), SETTLED):
@@ -114,23 +132,24 @@ def _minimise(
     n, aux = K.dim, cones.aux
     unit = _distance(problem)
     b = (cones.b - cones.A[:, :n] @ point) / unit
-    weights = np.zeros(0)
     A = cones.A if metric is None else np.hstack([cones.A[:, :n] @ metric, cones.A[:, n:]])
     cones = _row_scaled(cones._replace(A=A, b=b))
     relaxed = cones.E
-    if np.isfinite(total):
-        cones, weights = _with_columns(cones, cones.E.sum(axis=1, keepdims=True)), np.array([total / unit])
-    elif np.isfinite(cap).any():
-        soft = np.isfinite(cap)
-        cones, weights = _with_columns(cones, cones.E[:, soft]), cap[soft] / unit
+    soft = np.isfinite(cap)
+    columns = relaxed[:, soft] if np.isinf(total) else relaxed.sum(axis=1, keepdims=True)
+    weights = (cap[soft] if np.isinf(total) else np.array([total])) / unit
+    if weights.size:  # relaxations in units of length, whatever those of the rows
+        lengths = np.abs(columns).max(axis=0)
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        cones, weights = _with_columns(cones, columns / lengths), weights / lengths
     P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
     q = np.concatenate([np.zeros(n + aux), weights])
     infeasible, demanded = False, np.isinf(cap) & np.isinf(total)  # rows that may not be violated at any price
 
     def judged(v: Array, z: Array, active: Active | None = None, step: float = np.inf) -> _Found | None:
         """The optimum, if it is one: if it is far away, by equations, since a gap there says nothing of position."""
-        size = max(1.0, float(np.abs(v[:n]).max()), float(np.abs(q).max(initial=0.0)))
-        stationarity = float(np.abs(P * v + q + cones.A.T @ z).max())
+        size = max(1.0, float(np.abs(v[:n]).max()))
+        stationarity = float((np.abs(P * v + q + cones.A.T @ z) / np.maximum(q, 1.0)).max())
         slack = cones.b - cones.A @ v
         gap = float(slack @ z)
         x = point + unit * (v[:n] if metric is None else metric @ v[:n])

@@ -16,6 +16,7 @@ from cocopt.solvers.solution import Solution
 __all__ = ["solve_dual"]
 
 STEPS = 200
+PROJECTIONS = 5000  # a problem that needs more is left to others
 
 
 def solve_dual(problem: Problem) -> Solution | None:
@@ -39,9 +40,9 @@ def solve_dual(problem: Problem) -> Solution | None:
     x, r, dual = at(nu)
     # the unit of the multipliers, which are lengths since the rows are normalised
     scale = max(float(np.abs(point).max()), float(np.abs(x).max()), float(np.abs(right).max(initial=0.0)), 1e-300)
-    for _ in range(STEPS):
+    for taken in range(STEPS):
         free = ((nu > 0) | (r > 0)) & ((nu < caps) | (r < 0))
-        if np.abs(r[free]).max(initial=0.0) <= 1e-13 * scale:
+        if np.abs(r[free]).max(initial=0.0) <= 1e-13 * scale or taken * right.size > PROJECTIONS:
             break
         step = _newton(at, nu, r, free, max(float(np.abs(r).max()), 1e-6 * scale))
         length = 1.0

@@ -14,6 +14,7 @@ from cocopt.sets.base import ConvexSet
 __all__ = ["SATISFIED", "Membership", "Problem", "Relaxed", "excess"]
 
 SATISFIED = 1e-10  # a row violated by less than this share of its terms counts as satisfied (the promise is 1e-9)
+VANISHING = 1e-4  # a row's terms below this share of those at K's scale: 1e-9 of them is rounding
 
 
 class Problem(NamedTuple):
@@ -35,10 +36,15 @@ class Problem(NamedTuple):
 
 
 def excess(K: ConvexSet, constraint: Constraint, x: Array, demanded: Any = True) -> float:
-    """The worst violation at x in K's and the rows' own units, of the rows ``demanded``: 1e-9 is what we promise."""
+    """The worst violation at x in K's and the rows' own units, of the rows ``demanded``: 1e-9 is what we promise.
+
+    Where the terms of a row vanish, as at 0 if its right-hand side does, rounding at the scale of K is no violation.
+    """
     of_set = float(K._violation(x)) / max(float(np.abs(x).max()), K.scale)
-    rows = constraint._rows(x)
-    of_rows = float(np.max(rows / np.maximum(constraint.magnitude(x), 1e-300), initial=0.0, where=demanded))
+    rows, unit = constraint._rows(x), np.maximum(constraint.magnitude(x), 1e-300)
+    if (rows > SATISFIED * unit).any():
+        unit = np.maximum(unit, VANISHING * constraint.magnitude(np.full(x.shape, K.scale)))
+    of_rows = float(np.max(rows / unit, initial=0.0, where=demanded))
     return max(of_set, of_rows)
 
 

@@ -323,7 +323,7 @@ def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projecti
         relaxation, least = max(found[0], 0.0) * unit + slack, 0.0
     else:
         raw = _least(K, constraint, np.ones_like(unit), point, cuts, tol)
-        if raw is None:
+        if raw is None or raw[0] <= 0.0:  # the two contradict each other: nothing is proven
             return None
         least, found = raw[0], raw
         relaxation = least + slack

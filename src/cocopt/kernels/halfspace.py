@@ -165,8 +165,14 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
             d_sq += d * d
     if az > offset and d_sq + height * height <= radius * radius:
         nu[0] = (az - offset) / max(a_sq, 1e-300)
+        ax = 0.0
         for j in range(n):
             x[j] = y[j] - nu[0] * a[j]
+            ax += a[j] * x[j]
+        if z_norm > FAR * radius:  # x has lost digits that it can have
+            step = (ax - b) / max(a_sq, 1e-300)
+            for j in range(n):
+                x[j] -= step * a[j]
         return
     if d_sq == 0.0:
         status[0] = UNCONVERGED
@@ -179,3 +185,14 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
     for j in range(n):
         x[j] = center[j] + back * a[j] + stretch * (y[j] - center[j])
     nu[0] = (az / norm - height * d_norm / max(rim, 1e-300)) / norm if rim > 0.0 else np.inf
+    if z_norm > FAR * radius:  # once more from x, which is near
+        across, d_sq = 0.0, 0.0
+        for j in range(n):
+            across += a[j] * (x[j] - center[j])
+        across /= max(a_sq, 1e-300)
+        for j in range(n):
+            x[j] -= center[j] + across * a[j]
+            d_sq += x[j] * x[j]
+        stretch = rim / max(np.sqrt(d_sq), 1e-300)
+        for j in range(n):
+            x[j] = center[j] + foot * a[j] + stretch * x[j]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cocopt._arrays import Array
 from cocopt.kernels.rounding import FAR
 
-__all__ = ["NEAR", "STEPS", "is_far", "nearer", "stays"]
+__all__ = ["STEPS", "is_far", "nearer", "stays"]
 
 Flags = NDArray[np.bool_]
 
