@@ -165,11 +165,12 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
             d_sq += d * d
     if az > offset and d_sq + height * height <= radius * radius:
         nu[0] = (az - offset) / max(a_sq, 1e-300)
-        ax = 0.0
         for j in range(n):
             x[j] = y[j] - nu[0] * a[j]
-            ax += a[j] * x[j]
         if z_norm > FAR * radius:  # x has lost digits that it can have
+            ax = 0.0
+            for j in range(n):
+                ax += a[j] * x[j]
             step = (ax - b) / max(a_sq, 1e-300)
             for j in range(n):
                 x[j] -= step * a[j]
