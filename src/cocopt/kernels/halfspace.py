@@ -151,6 +151,7 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
         least = -radius * norm - offset
         status[0] = INFEASIBLE if least > EMPTY * (norm * (np.sqrt(c_sq) + radius) + abs(b)) else CONVERGED
         return
+    lossy = ROUNDING * z_norm > 0.01 * EMPTY * radius  # then x loses digits that it can have
     # z = across·a + d with d in the plane; where that loses digits to cancellation, once more from d itself
     foot, height = offset / max(a_sq, 1e-300), offset / max(norm, 1e-300)
     across = az / max(a_sq, 1e-300)
@@ -167,7 +168,7 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
         nu[0] = (az - offset) / max(a_sq, 1e-300)
         for j in range(n):
             x[j] = y[j] - nu[0] * a[j]
-        if z_norm > FAR * radius:  # x has lost digits that it can have
+        if lossy:
             ax = 0.0
             for j in range(n):
                 ax += a[j] * x[j]
@@ -186,7 +187,7 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
     for j in range(n):
         x[j] = center[j] + back * a[j] + stretch * (y[j] - center[j])
     nu[0] = (az / norm - height * d_norm / max(rim, 1e-300)) / norm if rim > 0.0 else np.inf
-    if z_norm > FAR * radius:  # once more from x, which is near
+    if lossy:  # once more from x, which is near
         across, d_sq = 0.0, 0.0
         for j in range(n):
             across += a[j] * (x[j] - center[j])
