@@ -287,7 +287,7 @@ def test_killed_before_the_new_file_takes_its_place(stored):
 # ---------------------------------------------------------------- memory
 
 
-@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("window", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_memory_does_not_grow(path, window):
     learner = CLASP(Box(0.0, 1.0, dim=2), start=[0.5, 0.5], window=window, rows="worst")
     f = [losses.Linear(c) for c in np.random.default_rng(0).normal(size=(64, 2))]
