@@ -29,6 +29,7 @@ MANY = 8  # rows, from which on they are multiplied by columns
 STEPS = 150  # for the multiplier of a ball
 MOVES = 4  # after more steps than this the result is computed from its multipliers
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
+SHARP, LOSS = 1e-9, 1e-3  # a pivot below, or one that falls to less than this share, is not updated but computed anew
 
 
 _kept = threading.local()
@@ -233,7 +234,7 @@ def update(factor, k, first, up, weight, w):
         depends = not 0.0 < inverse < 1.0 / PIVOT
         pivot = 0.0 if depends else 1.0 / inverse
         new = pivot + weight * share * share
-        if (depends and p < k - 1) or not new > max(1e-9, 1e-3 * pivot):
+        if (depends and p < k - 1) or not new > max(SHARP, LOSS * pivot):
             return False
         shift = weight * share / new
         weight *= pivot / new

@@ -1,5 +1,5 @@
 """Thin wrappers of the solvers we trust but check: the only code that talks to DAQP, Clarabel and HiGHS.
 
-Each takes one problem (no leading axes) and returns a `Solution`: a point, multipliers, and whether the point passed a
-check of its optimality conditions made here, whatever the solver said of itself.
+Each returns a point, multipliers, and whether the point passed a check of its optimality conditions, whatever the solver
+said of itself; Clarabel's is made by who calls it. DAQP takes several problems at a time, the others one.
 """
