@@ -325,6 +325,7 @@ def test_a_far_target() -> None:
 @pytest.mark.parametrize("count", [20, 150], ids=["kernel", "daqp"])
 def test_what_is_normal_to_a_vertex_projects_onto_it_from_anywhere(count: int) -> None:
     """z + Nᵀλ with λ ≥ 0 and N the rows that bind at z, up to 10^6 times as far away as z is long."""
+    solved = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, reach = 6, 10.0 ** rng.integers(0, 7)
@@ -333,7 +334,10 @@ def test_what_is_normal_to_a_vertex_projects_onto_it_from_anywhere(count: int) -
             continue
         g = constraints.Affine(np.concatenate([N, A]), np.concatenate([N @ z, A @ z + rng.uniform(0.1, 1.0, count)]))
         found = solve_projection(Box(-10.0, 10.0, dim=n), g, z + reach * rng.uniform(0.1, 1.0, n) @ N)
+        solved += 1
         np.testing.assert_allclose(found.point, z, rtol=0, atol=1e-11)
+        assert found.rung == ("kernel" if count == 20 else "daqp")
+    assert solved > 10
 
 
 def test_multipliers_are_as_sharp_as_the_point_from_far_away() -> None:
@@ -361,8 +365,8 @@ def test_a_single_feasible_point_far_from_the_target(seed: int) -> None:
 
 @pytest.mark.parametrize("reach", [1.0, 1e2, 1e4, 1e6])
 def test_curved_constraints_from_far_away(reach: float) -> None:
-    """A ball inside a box, and a disc between two planes, where the projection has a formula."""
-    rng = np.random.default_rng(0)
+    """A ball inside a box, and one that a plane cuts, where the projection has a formula."""
+    rng, cut = np.random.default_rng(0), 0
     for _ in range(10):
         n = int(rng.integers(2, 12))
         c, y = rng.uniform(-0.3, 0.3, n), reach * rng.normal(size=n)
@@ -374,7 +378,9 @@ def test_curved_constraints_from_far_away(reach: float) -> None:
         away = (y - c)[:-1]
         within = min(0.4, float(np.linalg.norm(away))) * away / np.linalg.norm(away)
         if np.linalg.norm(y - c) * 0.3 <= reach * 0.5:  # the plane is in the way
+            cut += 1
             np.testing.assert_allclose(x, c + np.append(within, 0.3), rtol=0, atol=1e-9)
+    assert cut > 0
 
 
 @pytest.mark.parametrize("reach", [1.0, 1e3, 1e6])
