@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from cocopt._arrays import Array
 from cocopt._terms import quiet
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Constraint
-from cocopt.geometry.polish import Active, polish
+from cocopt.geometry.polish import SMOOTH, Active, Polished, polish
 from cocopt.geometry.problem import Problem, excess
 from cocopt.kernels.rounding import FAR
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
@@ -121,69 +122,114 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array) -> Solution:
     return found.solution._replace(status=UNCONVERGED)
 
 
-def _minimise(
-    problem: Problem, cones: Cones, metric: Array | None = None, start: _Found | None = None, growth: float = 1.0
-) -> _Found:
-    """The problem by Newton's method from a start whose multipliers grow by a factor, and by Clarabel if that fails.
+class _Scaled(NamedTuple):
+    """The problem moved and scaled: x = point + unit·S u, S the metric, so that the distance is about 1 in any units.
 
-    Moved and scaled: x = point + unit·u, so that the solver sees a distance of about 1 whatever the data's units.
+    The variables of min ½ vᵀ diag(P) v + qᵀv are u, those that the cones bring along, and the relaxations at a price.
     """
-    K, constraint, point, cap, total = problem
-    n, aux = K.dim, cones.aux
-    unit = _distance(problem)
-    b = (cones.b - cones.A[:, :n] @ point) / unit
-    A = cones.A if metric is None else np.hstack([cones.A[:, :n] @ metric, cones.A[:, n:]])
-    cones = _row_scaled(cones._replace(A=A, b=b))
-    relaxed = cones.E
-    soft = np.isfinite(cap)
-    columns = relaxed[:, soft] if np.isinf(total) else relaxed.sum(axis=1, keepdims=True)
-    weights = (cap[soft] if np.isinf(total) else np.array([total])) / unit
-    if weights.size:  # relaxations in units of length, whatever those of the rows
-        lengths = np.abs(columns).max(axis=0)
-        lengths = np.where(lengths > 0, lengths, 1.0)
-        cones, weights = _with_columns(cones, columns / lengths), weights / lengths
-    P = np.concatenate([np.ones(n), np.zeros(aux + weights.size)])
-    q = np.concatenate([np.zeros(n + aux), weights])
-    infeasible, demanded = False, np.isinf(cap) & np.isinf(total)  # rows that may not be violated at any price
 
-    def judged(v: Array, z: Array, active: Active | None = None, step: float = np.inf) -> _Found | None:
-        """The optimum, if it is one: if it is far away, by equations, since a gap there says nothing of position."""
+    problem: Problem
+    metric: Array | None
+    unit: float
+    P: Array
+    q: Array
+    cones: Cones
+    relaxed: Array  # how the constraint's rows relax the first of the cones
+
+    @classmethod
+    def of(cls, problem: Problem, cones: Cones, metric: Array | None) -> _Scaled:
+        K, _, point, cap, total = problem
+        n, unit = K.dim, _distance(problem)
+        b = (cones.b - cones.A[:, :n] @ point) / unit
+        A = cones.A if metric is None else np.hstack([cones.A[:, :n] @ metric, cones.A[:, n:]])
+        cones = _row_scaled(cones._replace(A=A, b=b))
+        relaxed, soft = cones.E, np.isfinite(cap)
+        columns = relaxed[:, soft] if np.isinf(total) else relaxed.sum(axis=1, keepdims=True)
+        weights = (cap[soft] if np.isinf(total) else np.array([total])) / unit
+        if weights.size:  # relaxations in units of length, of several rows that share one those of the least steep
+            lengths = np.min(np.abs(columns), axis=0, initial=np.inf, where=columns != 0)
+            lengths = np.where(lengths < np.inf, lengths, 1.0)
+            cones, weights = _with_columns(cones, columns / lengths), weights / lengths
+        P = np.concatenate([np.ones(n), np.zeros(cones.A.shape[1] - n)])
+        q = np.concatenate([np.zeros(P.size - weights.size), weights])
+        return cls(problem, metric, unit, P, q, cones, relaxed)
+
+    def point(self, v: Array) -> Array:
+        """x in the units of the data."""
+        u = v[: self.problem.K.dim]
+        return self.problem.point + self.unit * (u if self.metric is None else self.metric @ u)
+
+    def candidates(self, start: _Found | None, growth: float) -> Iterator[tuple[Polished, bool]]:
+        """What may be the optimum, and whether the solver says that there is none.
+
+        Newton's method from the start, whose multipliers grow by a factor, then the solver's attempts, each with
+        Newton's method first.
+        """
+        P, q, cones = self.P, self.q, self.cones
+        if start is not None and start.active is not None:
+            v = np.concatenate([start.solution.point - self.problem.point, start.rest]) / self.unit
+            better = polish(P, q, cones, v, growth / self.unit * start.dual, start.active)
+            if better is not None:
+                yield better, False
+        for attempt in range(len(clarabel.ATTEMPTS)):
+            result = clarabel.minimise(P, q, cones, attempt)
+            better = polish(P, q, cones, result.x, result.z)
+            if better is not None:
+                yield better, result.infeasible
+            yield Polished(result.x, result.z, None, np.inf), result.infeasible
+
+    def judge(self, v: Array, z: Array, active: Active | None, step: float) -> tuple[_Found, float] | None:
+        """The optimum and what bounds the error of its position, in units of its size; None if it is none.
+
+        The error is Newton's next step, or else what strong convexity makes of the duality gap. If the target is far
+        away the gap says nothing of position: there only a small step counts.
+        """
+        (K, constraint, _, cap, total), n, unit = self.problem, self.problem.K.dim, self.unit
         size = max(1.0, float(np.abs(v[:n]).max()))
-        stationarity = float((np.abs(P * v + q + cones.A.T @ z) / np.maximum(q, 1.0)).max())
-        slack = cones.b - cones.A @ v
-        gap = float(slack @ z)
-        x = point + unit * (v[:n] if metric is None else metric @ v[:n])
+        stationarity = float((np.abs(self.P * v + self.q + self.cones.A.T @ z) / np.maximum(self.q, 1.0)).max())
+        slack = self.cones.b - self.cones.A @ v
+        gap = abs(float(slack @ z))
+        x = self.point(v)
         length = _length(K, x)
         far = unit / (2 * FAR * length)
-        near = far <= 1.0 or unit * step <= POSITION * length
+        error = min(step, stationarity + np.sqrt(2.0 * gap) if far <= 1.0 else np.inf) * unit / length
         stationarity /= max(1.0, far * NORMALS / OPTIMAL)
-        amiss = max(stationarity, abs(gap) / size, _outside(cones, slack) if weights.size else 0.0)
-        if not (near and amiss <= OPTIMAL * size):
+        outside = _outside(self.cones, slack) if self.q.any() else 0.0
+        if not (max(stationarity, gap / size, outside) <= OPTIMAL * size and (far <= 1.0 or error <= POSITION)):
             return None
         # (of rows with a price the slack tells the violation; else auxiliary variables need not have followed x)
+        demanded = np.isinf(cap) & np.isinf(total)
         if not excess(K, constraint, x, demanded) <= PROMISE * max(1.0, far):
             return None
         # multipliers: what relaxing a row by t saves
-        return _Found(Solution(x, unit * (z[: len(relaxed)] @ relaxed), CONVERGED), unit * v[n:], unit * z, active)
+        solution = Solution(x, unit * (z[: len(self.relaxed)] @ self.relaxed), CONVERGED)
+        return _Found(solution, unit * v[n:], unit * z, active), error
 
+
+def _minimise(
+    problem: Problem, cones: Cones, metric: Array | None = None, start: _Found | None = None, growth: float = 1.0
+) -> _Found:
+    """The first candidate whose position is as sharp as is promised, or else the sharpest.
+
+    Where the optimum is degenerate none may be; where Newton's method does not apply, or a metric asks for a guess
+    alone, the first one will do.
+    """
+    scaled = _Scaled.of(problem, cones, metric)
+    wanted = POSITION if metric is None and all(kind in SMOOTH for kind, _ in cones.cones) else np.inf
+    found, sharpest, infeasible = None, np.inf, False
     with quiet():  # a proof that there is no point may be of any length
-        if start is not None and start.active is not None:
-            v = np.concatenate([start.solution.point - point, start.rest]) / unit
-            better = polish(P, q, cones, v, growth / unit * start.dual, start.active)
-            found = None if better is None else judged(*better)
-            if found is not None:
-                return found
-        for attempt in range(len(clarabel.ATTEMPTS)):
-            result = clarabel.minimise(P, q, cones, attempt)
-            infeasible |= result.infeasible
-            better = polish(P, q, cones, result.x, result.z)
-            found = None if better is None else judged(*better)
-            found = judged(result.x, result.z) if found is None else found
-            if found is not None:
-                return found
-    nothing = np.full(constraint.row_count, np.nan)
+        for candidate, refused in scaled.candidates(start, growth):
+            infeasible |= refused
+            judged = scaled.judge(*candidate)
+            if judged is not None and (found is None or judged[1] < sharpest):
+                found, sharpest = judged
+                if sharpest <= wanted:
+                    return found
+    if found is not None:
+        return found
+    nothing = np.full(problem.constraint.row_count, np.nan)
     status = INFEASIBLE if infeasible else UNCONVERGED
-    return _Found(Solution(point, nothing, status), np.zeros(0), np.zeros(0), None)
+    return _Found(Solution(problem.point, nothing, status), np.zeros(0), np.zeros(0), None)
 
 
 def _outside(cones: Cones, slack: Array) -> float:

@@ -192,20 +192,28 @@ def project_cuts(
     return Solution(settled, nothing, CONVERGED), search.used
 
 
-def prox_cuts(problem: Problem, limit: int, tol: float) -> tuple[Solution, int]:
-    """The problem of finite caps from values and subgradients, and the number of cuts; the model errs by ≤ tol."""
-    K, constraint, point, _, _ = problem
+def prox_cuts(problem: Problem, limit: int, tol: float, structured: bool = False) -> tuple[Solution, int]:
+    """The problem of finite caps from values and subgradients, and the number of cuts; the model errs by ≤ tol.
+
+    If x is the result of the model and p that of the problem, ‖x − p‖² ≤ Σ_i cap_i (g_i(x) − model_i(x)^+). Of a
+    ``structured`` constraint so much is accepted as leaves x right to SHARPEST of its size, or as may be rounding.
+    """
+    K, constraint, point, cap, total = problem
     model = Cuts(constraint, K.dim)
     nothing = np.full(constraint.row_count, np.nan)
     x, used = K._project(point), 0
     while True:
-        rows = constraint.rows(x)
-        wrong = float((rows - np.maximum(model._rows(x), 0.0)).max())
-        if wrong <= tol:
+        rows, accepted = constraint.rows(x), np.full(constraint.row_count, tol)
+        if structured:
+            size = max(float(np.linalg.norm(x)), K.scale)
+            enough = (SHARPEST * size) ** 2 / np.maximum(np.minimum(cap, total), 1e-300)
+            accepted = np.maximum(enough, ROUNDING * constraint.magnitude(x))
+        wrong = rows - np.maximum(model._rows(x), 0.0)
+        if (wrong <= accepted).all():
             return Solution(x, nothing, CONVERGED), used
         if used >= limit:
-            raise _limit_reached(limit, tol, used, wrong)
-        wanted = rows > tol
+            raise _limit_reached(limit, tol, used, float(wrong.max()))
+        wanted = wrong > accepted
         jacobian = constraint.jacobian(x)
         if not jacobian[wanted].any(axis=-1).all():
             raise InvalidInput("constraint: the subgradient of a violated row is 0, so the row is positive everywhere")

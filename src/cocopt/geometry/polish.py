@@ -14,9 +14,10 @@ import numpy as np
 from cocopt._arrays import Array
 from cocopt.cones import Cones
 
-__all__ = ["Active", "Polished", "polish"]
+__all__ = ["SMOOTH", "Active", "Polished", "polish"]
 
 STEPS = 12
+SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are treated
 
 
 class Active(NamedTuple):
@@ -28,11 +29,11 @@ class Active(NamedTuple):
 
 
 class Polished(NamedTuple):
-    """A point, its multipliers, the surfaces it is on, and how far Newton's method would move it next."""
+    """A point, its multipliers, the surfaces it is on if they are known, and how far Newton's method would move it."""
 
     x: Array
     z: Array
-    active: Active
+    active: Active | None
     step: float
 
 

@@ -282,7 +282,7 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
             structured = constraint.conic
             yield "cuts", *project_cuts(problem, cuts, 0.25 * EMPTY if structured else tol, _inner, structured)
         elif affine is None:
-            yield "cuts", *prox_cuts(problem, cuts, tol)
+            yield "cuts", *prox_cuts(problem, cuts, tol, constraint.conic)
     elif problem.projects:  # K too becomes a black box, in the whole space
         space = Box(-np.inf, np.inf, dim=K.dim)
         both = Stack([constraint, Membership(K)])
