@@ -29,6 +29,7 @@ CLIMB = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
+DIGITS = 1e-6  # a set smaller than this share of its scale has too few digits to be measured by its diameter
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 
 
@@ -52,6 +53,7 @@ class _Found(NamedTuple):
     rest: Array  # auxiliary variables and relaxations
     dual: Array
     active: Active | None  # the rows and cones on whose surface it is
+    error: float  # what bounds the error of its position, in units of its size
 
 
 def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | None:
@@ -67,7 +69,13 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
         foot = _near_feasible(problem)
         if is_far(point, foot, _length(K, foot)):
             return _from_afar(problem, cones, foot)
-    return _minimise(problem, cones, metric).solution
+    found = _minimise(problem, cones, metric)
+    if found.error > POSITION and metric is None:  # the target may be far away in units of a small K
+        foot, diameter = _near_feasible(problem), max(K.diameter, DIGITS * K.scale)
+        if is_far(point, foot, diameter):
+            sharper = _from_afar(problem, cones, foot, diameter)
+            return sharper if sharper.status == CONVERGED else found.solution
+    return found.solution
 
 
 def _length(K: ConvexSet, x: Array) -> float:
@@ -89,15 +97,18 @@ def _near_feasible(problem: Problem) -> Array:
     return x
 
 
-def _from_afar(problem: Problem, cones: Cones, foot: Array) -> Solution:
+def _from_afar(problem: Problem, cones: Cones, foot: Array, diameter: float = np.inf) -> Solution:
     """The problem of a target that is far away, which an interior-point method alone would leave with few digits.
 
     First one climbs to it: a nearer target tells the active surfaces, on which Newton's method goes on to the next.
     Across the surfaces the result still has an error, which targets that are near x mend.
     """
 
+    def size(x: Array) -> float:
+        return min(_length(problem.K, x), diameter)
+
     def towards(x: Array, distance: float) -> tuple[Problem, float]:
-        target, tau = nearer(problem.point, x, _length(problem.K, x), distance)
+        target, tau = nearer(problem.point, x, size(x), distance)
         share = float(tau[0])
         return problem._replace(point=target, cap=share * problem.cap, total=share * problem.total), share
 
@@ -117,7 +128,7 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array) -> Solution:
         near, share = towards(old, CLOSE)
         found = _minimise(near, cones, start=found, growth=share)
         found = found._replace(dual=found.dual / share)
-        if stays(problem.point, found.solution.point, old, _length(problem.K, old), SETTLED):
+        if stays(problem.point, found.solution.point, old, size(old), SETTLED):
             return found.solution._replace(multipliers=found.solution.multipliers / share)
     return found.solution._replace(status=UNCONVERGED)
 
@@ -178,8 +189,8 @@ class _Scaled(NamedTuple):
                 yield better, result.infeasible
             yield Polished(result.x, result.z, None, np.inf), result.infeasible
 
-    def judge(self, v: Array, z: Array, active: Active | None, step: float) -> tuple[_Found, float] | None:
-        """The optimum and what bounds the error of its position, in units of its size; None if it is none.
+    def judge(self, v: Array, z: Array, active: Active | None, step: float) -> _Found | None:
+        """The optimum, if it is one.
 
         The error is Newton's next step, or else what strong convexity makes of the duality gap. If the target is far
         away the gap says nothing of position: there only a small step counts.
@@ -203,7 +214,7 @@ class _Scaled(NamedTuple):
             return None
         # multipliers: what relaxing a row by t saves
         solution = Solution(x, unit * (z[: len(self.relaxed)] @ self.relaxed), CONVERGED)
-        return _Found(solution, unit * v[n:], unit * z, active), error
+        return _Found(solution, unit * v[n:], unit * z, active, error)
 
 
 def _minimise(
@@ -216,20 +227,20 @@ def _minimise(
     """
     scaled = _Scaled.of(problem, cones, metric)
     wanted = POSITION if metric is None and all(kind in SMOOTH for kind, _ in cones.cones) else np.inf
-    found, sharpest, infeasible = None, np.inf, False
+    found, infeasible = None, False
     with quiet():  # a proof that there is no point may be of any length
         for candidate, refused in scaled.candidates(start, growth):
             infeasible |= refused
             judged = scaled.judge(*candidate)
-            if judged is not None and (found is None or judged[1] < sharpest):
-                found, sharpest = judged
-                if sharpest <= wanted:
-                    return found
+            if judged is not None and (found is None or judged.error < found.error):
+                found = judged
+                if found.error <= wanted:
+                    break
     if found is not None:
         return found
     nothing = np.full(problem.constraint.row_count, np.nan)
     status = INFEASIBLE if infeasible else UNCONVERGED
-    return _Found(Solution(problem.point, nothing, status), np.zeros(0), np.zeros(0), None)
+    return _Found(Solution(problem.point, nothing, status), np.zeros(0), np.zeros(0), None, np.inf)
 
 
 def _outside(cones: Cones, slack: Array) -> float:

@@ -17,6 +17,7 @@ from cocopt.cones import Cones
 __all__ = ["SMOOTH", "Active", "Polished", "polish"]
 
 STEPS = 12
+BALANCE = 4  # passes that make all entries of a system of one order
 SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are treated
 
 
@@ -133,4 +134,10 @@ def _solve(system: Array, right: Array) -> Array:
     if len(system) > 400:
         with contextlib.suppress(np.linalg.LinAlgError):  # singular: below, with patience
             return np.asarray(np.linalg.solve(system, right), dtype=np.float64)
-    return np.asarray(np.linalg.lstsq(system, right, rcond=1e-13)[0], dtype=np.float64)
+    # in units in which all rows and columns have entries of order 1 (Ruiz 2001): what is small need not be rounding
+    units = np.ones(len(system))
+    for _ in range(BALANCE):
+        largest = np.abs(system * units[:, None] * units).max(axis=0)
+        units /= np.sqrt(np.where(largest > 0, largest, 1.0))
+    step = np.linalg.lstsq(system * units[:, None] * units, right * units, rcond=1e-13)[0] * units
+    return np.asarray(step, dtype=np.float64)
