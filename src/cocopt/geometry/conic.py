@@ -29,7 +29,7 @@ CLIMB = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
-DIGITS = 1e-6  # a set smaller than this share of its scale has too few digits to be measured by its diameter
+SMALLER = (1e-2, 1e-4)  # how small K ∩ {g ≤ 0} may be, as a share of the length of its points
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 
 
@@ -65,16 +65,20 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
     cones = _stacked(K, constraint)
     if cones is None:
         return None
+    found, foot = None, point
     if metric is None and float(np.abs(point).max()) > FAR * K.scale:
         foot = _near_feasible(problem)
         if is_far(point, foot, _length(K, foot)):
-            return _from_afar(problem, cones, foot)
-    found = _minimise(problem, cones, metric)
-    if found.error > POSITION and metric is None:  # the target may be far away in units of a small K
-        foot, diameter = _near_feasible(problem), max(K.diameter, DIGITS * K.scale)
-        if is_far(point, foot, diameter):
-            sharper = _from_afar(problem, cones, foot, diameter)
-            return sharper if sharper.status == CONVERGED else found.solution
+            found = _from_afar(problem, cones, foot)
+    if found is None:
+        found = _minimise(problem, cones, metric)
+    if not found.error <= POSITION and metric is None:  # far away in units of a set that is small, maybe
+        foot = _near_feasible(problem) if foot is point else foot
+        for share in SMALLER:
+            if is_far(point, foot, share * _length(K, foot)):
+                sharper = _from_afar(problem, cones, foot, share)
+                if sharper.error <= POSITION:
+                    return sharper.solution
     return found.solution
 
 
@@ -97,40 +101,42 @@ def _near_feasible(problem: Problem) -> Array:
     return x
 
 
-def _from_afar(problem: Problem, cones: Cones, foot: Array, diameter: float = np.inf) -> Solution:
+def _from_afar(problem: Problem, cones: Cones, foot: Array, share: float = 1.0) -> _Found:
     """The problem of a target that is far away, which an interior-point method alone would leave with few digits.
+
+    Far in units of the size of K ∩ {g ≤ 0}, which is taken to be that share of the length of its points.
 
     First one climbs to it: a nearer target tells the active surfaces, on which Newton's method goes on to the next.
     Across the surfaces the result still has an error, which targets that are near x mend.
     """
 
     def size(x: Array) -> float:
-        return min(_length(problem.K, x), diameter)
+        return share * _length(problem.K, x)
 
     def towards(x: Array, distance: float) -> tuple[Problem, float]:
         target, tau = nearer(problem.point, x, size(x), distance)
-        share = float(tau[0])
-        return problem._replace(point=target, cap=share * problem.cap, total=share * problem.total), share
+        part = float(tau[0])
+        return problem._replace(point=target, cap=part * problem.cap, total=part * problem.total), part
 
     distance = FAR
-    middle, share = towards(foot, distance)
+    middle, part = towards(foot, distance)
     found = _minimise(middle, cones)
-    while share < 1.0:
+    while part < 1.0:
         if found.solution.status == INFEASIBLE:
-            return found.solution
+            return found
         distance *= CLIMB
-        last, (middle, share) = share, towards(foot, distance)
-        found = _minimise(middle, cones, start=found, growth=share / last)
+        last, (middle, part) = part, towards(foot, distance)
+        found = _minimise(middle, cones, start=found, growth=part / last)
     for _ in range(STEPS):
         if found.solution.status != CONVERGED:
-            return found.solution
+            return found
         old = found.solution.point
-        near, share = towards(old, CLOSE)
-        found = _minimise(near, cones, start=found, growth=share)
-        found = found._replace(dual=found.dual / share)
+        near, part = towards(old, CLOSE)
+        found = _minimise(near, cones, start=found, growth=part)
+        found = found._replace(dual=found.dual / part)
         if stays(problem.point, found.solution.point, old, size(old), SETTLED):
-            return found.solution._replace(multipliers=found.solution.multipliers / share)
-    return found.solution._replace(status=UNCONVERGED)
+            return found._replace(solution=found.solution._replace(multipliers=found.solution.multipliers / part))
+    return found._replace(solution=found.solution._replace(status=UNCONVERGED), error=np.inf)
 
 
 class _Scaled(NamedTuple):
