@@ -17,6 +17,7 @@ from cocopt.cones import Cones
 __all__ = ["SMOOTH", "Active", "Polished", "polish"]
 
 STEPS = 12
+CLOSE = 1e-8  # with a larger residual a step that fails to lessen it may be one around a curve
 BALANCE = 4  # passes that make all entries of a system of one order
 SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are treated
 
@@ -75,12 +76,14 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active 
         multipliers = np.concatenate([price, mu])
         residual[:n] = P * v + q + G.T @ multipliers
         error = float(np.abs(residual).max())
-        if not error < best_residual:
+        if error < best_residual:
+            best, best_residual = (v, price, mu), error
+        elif best_residual <= CLOSE or not error < np.inf:
             break
-        best, best_residual = (v, price, mu), error
         system[:n, :n], system[n:, :n], system[:n, n:] = H, G, G.T
         step = _solve(system, -residual)
-        moved = float(np.abs(step[:n][P > 0]).max(initial=0.0))  # auxiliary variables may be free to move
+        if error == best_residual:
+            moved = float(np.abs(step[:n][P > 0]).max(initial=0.0))  # auxiliary variables may be free to move
         v, price, mu = v + step[:n], price + step[n : n + k], mu + step[n + k :]
     if best is None or (best[1][signed] < 0).any() or (best[2] < 0).any():
         return None

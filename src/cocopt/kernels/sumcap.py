@@ -27,11 +27,13 @@ def _distance(x, y):
 
 @njit
 def _shift(b, t, own, shifted):
-    """b + t, K's own rows apart; returns the size of what is finite in b."""
+    """b + t, K's own rows apart, which have units of their own; returns the size of what is finite in the others."""
     size = 0.0
     for i in range(b.shape[0]):
-        shifted[i] = b[i] + t if i >= own else b[i]
-        size = abs(b[i]) if abs(b[i]) < np.inf and abs(b[i]) > size else size
+        shifted[i] = b[i]
+        if i >= own:
+            shifted[i] += t
+            size = abs(b[i]) if abs(b[i]) < np.inf and abs(b[i]) > size else size
     return size
 
 
