@@ -11,9 +11,12 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from instances import SETS, build, build_set, instance, random_constraint, random_set, stacked
 from reference import Array
+from scipy.optimize import nnls
 
 import cocopt
 from cocopt import Ball, Box, constraints
+from cocopt.geometry.cuts import prox_cuts
+from cocopt.geometry.problem import Problem
 from cocopt.geometry.prox import solve_hinge_prox
 
 CONSTRAINTS = ("row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy")
@@ -278,3 +281,63 @@ def test_neither_units_of_length_nor_of_a_curved_constraint_matter(length, unit)
     cone = constraints.SecondOrder(unit * np.eye(3), np.zeros(3), np.zeros(3), unit * length)
     x = cocopt.hinge_prox(K, cone, y, weight=0.5 * length / unit)
     np.testing.assert_allclose(x, y - 0.5 * length * y / np.linalg.norm(y), rtol=1e-9)
+
+
+def shortfall(g: constraints.Constraint, y: Array, x: Array, weight: float) -> float:
+    """How far x is from argmin ½‖x − y‖² + weight·max_i g_i^+ at most, in units of ‖y − x‖.
+
+    y − x must be Σ ν_i ∇g_i(x), ν ≥ 0, Σ ν_i ≤ weight, over the rows that attain the maximum; all of the weight, if it
+    is positive. The problem is strongly convex: what is left over bounds the distance.
+    """
+    rows, jacobian, unit = g.rows(x), g.jacobian(x), g.magnitude(x)
+    highest = max(float(rows.max()), 0.0)
+    largest = np.flatnonzero(highest - rows <= 1e-12 * unit)
+    force = jacobian[largest].T * weight  # for shares of the weight, which add up to 1 or less
+    away = float(np.linalg.norm(y - x))
+    spare = float(highest > 1e-12 * unit.max())
+    system = np.vstack([force / away, np.full(largest.size, 1e6 * spare)])
+    return float(nnls(system, np.append((y - x) / away, 1e6 * spare))[1])
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+def test_a_sum_cap_over_curved_rows_of_different_units(length: float, unit: float) -> None:
+    """The rows that share a cap may differ by orders of magnitude; the one that has the price must get all of it."""
+    K = Box(-1e3 * length, 1e3 * length, dim=3)
+    paid = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        P, q, a = np.diag(rng.uniform(0.5, 2.0, 3)), rng.normal(size=3), rng.normal(size=3)
+        square = constraints.Quadratic(unit * P / length, unit * q, -0.1 * unit * length)
+        g = constraints.Stack([square, constraints.Affine(a, 0.1 * length), constraints.NormBall(np.zeros(3), length)])
+        y = 30.0 * length * rng.normal(size=3)
+        weight = length * 10.0 ** rng.uniform(-1, 1) / max(unit, 1.0)
+        x = cocopt.hinge_prox(K, g, y, weight=weight, cap="sum")
+        assert shortfall(g, y, x, weight) <= 1e-9
+        paid += bool(g.rows(x).max() > 0.0)
+    assert paid >= 4
+
+
+@pytest.mark.parametrize("offset", [1.0, 1e9])
+def test_a_sum_cap_is_met_whatever_the_units_of_K(offset: float) -> None:
+    """A row of K that is far away must not make the search for the best level coarse."""
+    rng = np.random.default_rng(0)
+    K, paid = cocopt.Halfspace([1.0, 0.0, 0.0], offset), 0
+    for _ in range(20):
+        A = 1e-6 * rng.normal(size=(3, 3))
+        g, y = constraints.Affine(A, np.zeros(3)), -rng.uniform(0.5, 2.0, 3) * np.array([1.0, -1.0, 1.0])
+        weight = 1e6 * 10.0 ** rng.uniform(-2, 0)
+        x = cocopt.hinge_prox(K, g, y, weight=weight, cap="sum")
+        if g.rows(y).max() > 0:
+            assert shortfall(g, y, x, weight) <= 1e-9
+            paid += 1
+    assert paid > 10
+
+
+def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
+    """In small units every model errs by less than the tolerance of black boxes: ½ s ‖x‖² halves the target here."""
+    s, y = 1e-8, np.array([0.3, -0.4])
+    g = constraints.Quadratic(s * np.eye(2), np.zeros(2), -1e-4 * s)
+    problem = Problem(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s]))
+    solution, _ = prox_cuts(problem, 500, 1e-7, structured=True)
+    np.testing.assert_allclose(solution.point, 0.5 * y, atol=1e-8)

@@ -340,6 +340,30 @@ def test_what_is_normal_to_a_vertex_projects_onto_it_from_anywhere(count: int) -
     assert solved > 10
 
 
+@pytest.mark.parametrize("reach", [1e3, 1e5, 1e6])
+@pytest.mark.parametrize("offset", [1.0, 1e3])
+@pytest.mark.parametrize("kind", ["Ball", "Box", "unbounded"])
+def test_small_curved_sets_far_from_the_origin_and_from_the_target(kind: str, offset: float, reach: float) -> None:
+    """z + λ·(its normals) projects onto z, where surfaces of a set of size 1 meet, however far away both are."""
+    n = 4
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        center, normals = offset * rng.normal(size=n), np.linalg.qr(rng.normal(size=(n, n)))[0]
+        z = center + rng.normal(size=n)
+        P = np.diag(rng.uniform(0.5, 2.0, n))  # ½(x − z)ᵀP(x − z) + ⟨normal, x − z⟩ ≤ 0 has z on its boundary
+        square = constraints.Quadratic(P, normals[0] - P @ z, 0.5 * z @ P @ z - normals[0] @ z)
+        g = constraints.Stack([square, constraints.NormBall(z - normals[1], 1.0)])
+        K: Any = Box(-np.inf, np.inf, dim=n)
+        if kind == "Ball":
+            K = Ball(z - 1.5 * normals[2], 1.5)
+        elif kind == "Box":
+            K, normals[2] = Box(z - 1.0, z + np.array([0.0, 1.0, 1.0, 1.0])), np.eye(n)[0]
+        used = normals[: 2 if kind == "unbounded" else 3]
+        y = z + reach * rng.uniform(0.2, 1.0, len(used)) @ used
+        x = cocopt.project(K, g, y)
+        np.testing.assert_allclose(x, z, rtol=0, atol=1e-8 * np.abs(z).max() + 1e-14 * reach)
+
+
 def test_multipliers_are_as_sharp_as_the_point_from_far_away() -> None:
     """point − x = Aᵀν to rounding of the point, though x may come from a target that is nearer."""
     for seed in range(20):
