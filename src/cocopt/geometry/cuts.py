@@ -206,7 +206,7 @@ def prox_cuts(problem: Problem, limit: int, tol: float, structured: bool = False
         rows, accepted = constraint.rows(x), np.full(constraint.row_count, tol)
         if structured:
             size = max(float(np.linalg.norm(x)), K.scale)
-            enough = (SHARPEST * size) ** 2 / np.maximum(np.minimum(cap, total), 1e-300)
+            enough = (SHARPEST * size) ** 2 / np.maximum(np.minimum(cap, total), 1e-100)
             accepted = np.maximum(enough, ROUNDING * constraint.magnitude(x))
         wrong = rows - np.maximum(model._rows(x), 0.0)
         if (wrong <= accepted).all():

@@ -116,6 +116,8 @@ def _surfaces(cones: Cones, x: Array, z: Array) -> Active | None:
             signed += [False] * size
         elif kind == "nonneg":
             tight = [i for i in rows if s[i] < z[i]]
+            if len(tight) > x.size:  # more than can be independent: those that press most
+                tight = sorted(sorted(tight, key=lambda i: -z[i])[: x.size])
             linear += tight
             signed += [True] * len(tight)
         elif kind == "soc":
@@ -134,6 +136,8 @@ def _surfaces(cones: Cones, x: Array, z: Array) -> Active | None:
 
 def _solve(system: Array, right: Array) -> Array:
     """A solution, of least length if active rows depend on each other (then the system is singular)."""
+    from scipy import linalg
+
     if len(system) > 400:
         with contextlib.suppress(np.linalg.LinAlgError):  # singular: below, with patience
             return np.asarray(np.linalg.solve(system, right), dtype=np.float64)
@@ -142,5 +146,6 @@ def _solve(system: Array, right: Array) -> Array:
     for _ in range(BALANCE):
         largest = np.abs(system * units[:, None] * units).max(axis=0)
         units /= np.sqrt(np.where(largest > 0, largest, 1.0))
-    step = np.linalg.lstsq(system * units[:, None] * units, right * units, rcond=1e-13)[0] * units
-    return np.asarray(step, dtype=np.float64)
+    balanced = system * units[:, None] * units
+    step = linalg.lstsq(balanced, right * units, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
+    return np.asarray(step * units, dtype=np.float64)
