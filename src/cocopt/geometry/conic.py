@@ -30,6 +30,7 @@ CLOSE = 10.0  # the distance of a near target: along a curved surface the error 
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
 SMALLER = (1e-2, 1e-4)  # how small K ∩ {g ≤ 0} may be, as a share of the length of its points
+PARALLEL = 1e3  # by this factor a violation may move the point, if the row is nearly parallel to another
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 
 
@@ -215,9 +216,10 @@ class _Scaled(NamedTuple):
         if not (max(stationarity, gap / size, outside) <= OPTIMAL * size and (far <= 1.0 or error <= POSITION)):
             return None
         # (of rows with a price the slack tells the violation; else auxiliary variables need not have followed x)
-        demanded = np.isinf(cap) & np.isinf(total)
-        if not excess(K, constraint, x, demanded) <= PROMISE * max(1.0, far):
+        missed = excess(K, constraint, x, np.isinf(cap) & np.isinf(total))
+        if not missed <= PROMISE * max(1.0, far):
             return None
+        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0)
         # multipliers: what relaxing a row by t saves
         solution = Solution(x, unit * (z[: len(self.relaxed)] @ self.relaxed), CONVERGED)
         return _Found(solution, unit * v[n:], unit * z, active, error)

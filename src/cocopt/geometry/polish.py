@@ -82,8 +82,9 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active 
             break
         system[:n, :n], system[n:, :n], system[:n, n:] = H, G, G.T
         step = _solve(system, -residual)
-        if error == best_residual:
-            moved = float(np.abs(step[:n][P > 0]).max(initial=0.0))  # auxiliary variables may be free to move
+        if error == best_residual:  # auxiliary variables may be free to move; surfaces that do not meet stay apart
+            apart = np.abs(G @ step[:n] + residual[n:]).max(initial=0.0)
+            moved = max(float(np.abs(step[:n][P > 0]).max(initial=0.0)), float(apart))
         v, price, mu = v + step[:n], price + step[n : n + k], mu + step[n + k :]
     if best is None or (best[1][signed] < 0).any() or (best[2] < 0).any():
         return None
