@@ -111,6 +111,10 @@ class Constraint(ABC):
         """The constraint in conic form, or None for a black box. Only for a single constraint (``batch == ()``)."""
         return None
 
+    def cones_near(self, center: Array, size: float) -> Cones | None:
+        """As `cones`, in the numbers that keep most digits where x is of that size and near the center."""
+        return self.cones()
+
     def trials(self, index: Any) -> Constraint:
         """The constraint of some trials only (an index into the leading axes); itself if all trials share it."""
         if self.batch == ():
@@ -357,9 +361,13 @@ class Quadratic(Constraint):
         return True
 
     def cones(self) -> Cones:
-        """½‖Fx‖² ≤ s with P = FᵀF, s = t − ⟨q, x⟩ − r, as (s/κ + 1, s/κ − 1, √(2/κ) Fx) in the second-order cone.
+        return self.cones_near(np.zeros(self.dim), 1.0)
 
-        Any κ > 0 gives the same set; rounding spoils it by a factor max(s/κ, κ/s).
+    def cones_near(self, center: Array, size: float) -> Cones:
+        """½‖F(x − c)‖² ≤ s with P = FᵀF, s = t − ⟨Pc + q, x − c⟩ − g(c), c the center.
+
+        That is (s/κ + 1, s/κ − 1, √(2/κ) F(x − c)) in the second-order cone. Any κ > 0 gives the same set; rounding
+        spoils it by a factor max(s/κ, κ/s).
         """
         self._require_single()
         self._require_finite_data()
@@ -370,9 +378,10 @@ class Quadratic(Constraint):
         if not positive.any():
             return Cones(self.q[None, :], -self.r.reshape(1), np.ones((1, 1)), (("nonneg", 1),))
         F = np.sqrt(eigenvalues[positive])[:, None] * vectors[:, positive].T
-        kappa = _balance(float(eigenvalues[-1]), float(self.q @ self.q), abs(float(self.r)))
-        A = np.vstack([self.q / kappa, self.q / kappa, -np.sqrt(2.0 / kappa) * F])
-        b = np.concatenate([[1.0 - self.r / kappa, -1.0 - self.r / kappa], np.zeros(len(F))])
+        q, r = self.P @ center + self.q, float(self._rows(center)[0])
+        kappa = _balance(float(eigenvalues[-1]), float(q @ q), abs(r), size)
+        A = np.vstack([q / kappa, q / kappa, -np.sqrt(2.0 / kappa) * F])
+        b = np.concatenate([[1.0 - r / kappa, -1.0 - r / kappa], np.zeros(len(F))]) + A @ center
         E = np.zeros((len(A), 1))
         E[:2] = 1.0 / kappa
         return Cones(A, b, E, (("soc", len(A)),))
@@ -568,14 +577,16 @@ class Stack(Constraint):
         return all(member.conic for member in self.members)
 
     def cones(self) -> Cones | None:
+        return self._stacked([member.cones() for member in self.members])
+
+    def cones_near(self, center: Array, size: float) -> Cones | None:
+        return self._stacked([member.cones_near(center, size) for member in self.members])
+
+    def _stacked(self, cones: list[Cones | None]) -> Cones | None:
+        """The members' cones together, if they all have some."""
         self._require_single()
-        pieces = []
-        for member in self.members:
-            piece = member.cones()
-            if piece is None:
-                return None
-            pieces.append(piece)
-        return stack(pieces, pieces[0].A.shape[1] - pieces[0].aux)
+        pieces = [piece for piece in cones if piece is not None]
+        return stack(pieces, pieces[0].A.shape[1] - pieces[0].aux) if len(pieces) == len(cones) else None
 
     def parameters(self) -> dict[str, Any]:
         return {"members": list(self.members)}
@@ -645,8 +656,14 @@ class _Row(Constraint):
         return self.of.conic
 
     def cones(self) -> Cones | None:
+        return self._row_of(self.of.cones())
+
+    def cones_near(self, center: Array, size: float) -> Cones | None:
+        return self._row_of(self.of.cones_near(center, size))
+
+    def _row_of(self, whole: Cones | None) -> Cones | None:
+        """The row's part of all cones."""
         self._require_single()
-        whole = self.of.cones()
         if whole is None:
             return None
         others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed at will
@@ -728,15 +745,16 @@ def _first(size: int) -> Array:
     return np.eye(size, 1)
 
 
-def _balance(curvature: float, slope_squared: float, constant: float) -> float:
+def _balance(curvature: float, slope_squared: float, constant: float, size: float) -> float:
     """A guess of the size that ½xᵀPx has where ½xᵀPx + ⟨q, x⟩ + r = 0 matters.
 
-    That is ½λ for a point of length 1, but no less than |r| (the boundary near the origin, unless r is the rounding
+    That is ½λ‖x‖² for a point of that size, but no less than |r| (the boundary near 0, unless r is the rounding
     noise of a cancellation) and no more than 2‖q‖²/λ (its far end).
     """
     far = max(constant, 2.0 * slope_squared / curvature)
     near = constant if constant > 1e-14 * far else far
-    return min(max(0.5 * curvature, near), far) or 0.5 * curvature
+    most = 0.5 * curvature * size**2
+    return min(max(most, near), far) or most
 
 
 def _pick(batch: tuple[int, ...], index: Any, *parts: tuple[Array, int]) -> list[Array]:

@@ -26,9 +26,9 @@ SETTLED = 1e-6  # a projection from far away that moves by less than this share 
 SMALLER = (1e-2, 1e-4)  # how small K ∩ {g ≤ 0} may be, as a share of the size of its points
 
 
-def _stacked(K: ConvexSet, constraint: Constraint) -> Cones | None:
-    """K and the constraint together; the relaxations are the constraint's."""
-    of_set, of_rows = K.cones(), constraint.cones()
+def _stacked(K: ConvexSet, constraint: Constraint, center: Array) -> Cones | None:
+    """K and the constraint together, for points near the center; the relaxations are the constraint's."""
+    of_set, of_rows = K.cones(), constraint.cones_near(center, size_of(K, center))
     return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
 
 
@@ -38,20 +38,18 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
     With a ``metric`` S, x = point + S u, and it is ‖u‖ that counts as the distance.
     """
     K, constraint, point, _, _ = problem
-    cones = _stacked(K, constraint)
+    if not (K.conic and constraint.conic):
+        return None
+    foot = _near_feasible(problem)
+    size, cones = size_of(K, foot), _stacked(K, constraint, foot)
     if cones is None:
         return None
-    found, foot = None, point
-    if metric is None and float(np.abs(point).max()) > FAR * K.scale:
-        foot = _near_feasible(problem)
-        if is_far(point, foot, size_of(K, foot)):
-            found = _from_afar(problem, cones, foot)
-    if found is None:
-        found = minimise(problem, cones, metric)
-    if not found.error <= POSITION and metric is None:  # far away in units of a set that is small, maybe
-        foot = _near_feasible(problem) if foot is point else foot
+    if metric is not None:
+        return minimise(problem, cones, metric).solution
+    found = _from_afar(problem, cones, foot) if is_far(point, foot, size) else minimise(problem, cones)
+    if not found.error <= POSITION:  # far away in units of a set that is small, maybe
         for share in SMALLER:
-            if is_far(point, foot, share * size_of(K, foot)):
+            if is_far(point, foot, share * size):
                 sharper = _from_afar(problem, cones, foot, share)
                 if sharper.error <= POSITION:
                     return sharper.solution
@@ -113,16 +111,17 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array, share: float = 1.0) 
 
 def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -> tuple[float, Array] | None:
     """The least t for which some x in K has g_i(x) ≤ t·unit_i, and such an x; None if there is no conic form."""
-    cones = _stacked(K, constraint)
+    if not (K.conic and constraint.conic):
+        return None
+    n, foot = K.dim, K._project(point)
+    cones = _stacked(K, constraint, foot)
     if cones is None:
         return None
-    n = K.dim
     relaxed = unit > 0
 
     def height(x: Array) -> float:
         return float(np.max(constraint._rows(x)[relaxed] / unit[relaxed]))
 
-    foot = K._project(point)
     length = size_of(K, foot)
     step = max(abs(height(foot)), 1e-300)
     b = cones.b - cones.A[:, :n] @ foot

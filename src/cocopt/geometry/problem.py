@@ -76,7 +76,12 @@ class Relaxed(Constraint):
         return self.of.conic
 
     def cones(self) -> Cones | None:
-        cones = self.of.cones()
+        return self._relaxed(self.of.cones())
+
+    def cones_near(self, center: Array, size: float) -> Cones | None:
+        return self._relaxed(self.of.cones_near(center, size))
+
+    def _relaxed(self, cones: Cones | None) -> Cones | None:
         return None if cones is None else cones._replace(b=cones.b + cones.E @ self.t)
 
 
