@@ -103,6 +103,8 @@ def _surfaces(cones: Cones, x: Array, z: Array) -> Active | None:
 
     Of a slack and its multiplier, one is 0 at the optimum; near it, the smaller one is taken to be that.
     """
+    from scipy import linalg
+
     s = cones.b - cones.A @ x
     if not (np.isfinite(s).all() and np.isfinite(z).all()):
         return None
@@ -117,8 +119,9 @@ def _surfaces(cones: Cones, x: Array, z: Array) -> Active | None:
             signed += [False] * size
         elif kind == "nonneg":
             tight = [i for i in rows if s[i] < z[i]]
-            if len(tight) > x.size:  # more than can be independent: those that press most
-                tight = sorted(sorted(tight, key=lambda i: -z[i])[: x.size])
+            if len(tight) > x.size:  # more than can be independent: of those that are, the ones that press most
+                order = linalg.qr((cones.A[tight] * z[tight, None]).T, mode="r", pivoting=True)[1]
+                tight = [tight[i] for i in np.sort(order[: x.size])]
             linear += tight
             signed += [True] * len(tight)
         elif kind == "soc":
