@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 
 import cocopt
 from cocopt import Ball, Box, constraints
+from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.cuts import prox_cuts
 from cocopt.geometry.problem import Problem
 from cocopt.geometry.prox import solve_hinge_prox
@@ -341,3 +342,23 @@ def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
     problem = Problem(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s]))
     solution, _ = prox_cuts(problem, 500, 1e-7, structured=True)
     np.testing.assert_allclose(solution.point, 0.5 * y, atol=1e-8)
+
+
+@pytest.mark.parametrize("reach", [1.0, 1e5])
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=5), Ball(0.0, 1.0, dim=5), cocopt.Simplex(5)], ids=repr)
+def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
+    """The kernels, which have no other exact method behind them here, agree with the conic rung from near and far."""
+    rng, agreed = np.random.default_rng(1), 0
+    for _ in range(6):
+        A, z = rng.normal(size=(200, 5)), K.project(rng.normal(size=5))
+        g, y = constraints.Affine(A, A @ z + 0.1 * rng.random(200)), z + reach * rng.normal(size=5)
+        price = reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0])
+        found = solve_hinge_prox(K, g, y, np.asarray(price), cap)
+        assert found.rung == "kernel"
+        each, total = (price, np.inf) if cap == "each" else (np.full(200, np.inf), float(price))
+        by_cones = solve_conic(Problem(K, g, y, each, total))
+        if by_cones.status == 0:
+            agreed += 1
+            np.testing.assert_allclose(found.point, by_cones.point, rtol=0, atol=1e-7)
+    assert agreed >= 4

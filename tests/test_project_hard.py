@@ -220,7 +220,7 @@ def test_from_one_row_to_a_hundred(kind: str) -> None:
             np.testing.assert_allclose(x[i], expected, rtol=0, atol=POSITION * (1 + np.linalg.norm(y)))
 
 
-@pytest.mark.parametrize("count", [1, 2, 4, 8, 16, 32, 64, 100])
+@pytest.mark.parametrize("count", [1, 2, 4, 8, 16, 32, 64, 100, 300])
 @pytest.mark.parametrize("kind", ["Ball", "Ellipsoid", "L1Ball", "Product"])
 def test_many_rows_in_other_sets(kind: str, count: int) -> None:
     described, A, b, y = affine_case(kind, 6, count, count)

@@ -20,6 +20,7 @@ from cocopt.sets.simplex import Simplex
 __all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
 
 KERNEL_ROWS = 128  # more rows go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
+ALONE = 1000  # rows, where there is no DAQP: an interior-point method takes ten to a thousand times as long
 DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
 
 _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection
@@ -53,7 +54,7 @@ def solve_batch(
             x, nu, status = kernels.simplex_halfspace(point, K.total, row, right, single)
             return x, nu[..., None], status, "kernel"
     if type(K) is Ball:
-        if M > KERNEL_ROWS:
+        if kernel_rows(K) < M:
             return None
         caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
         if total is not None:
@@ -66,10 +67,9 @@ def solve_batch(
     if polyhedral is None:
         return None
     own = polyhedral.b.size
-    if own + M > kernel_rows(K):
-        if cap is not None or total is not None or K.dim > DENSE:
-            return None
-        return _by_daqp(*joined(polyhedral, A, b), own, point)
+    projects = cap is None and total is None
+    if own + M > kernel_rows(K, projects):
+        return _by_daqp(*joined(polyhedral, A, b), own, point) if projects and K.dim <= DENSE else None
     memory = kernels.scratch(own + M, K.dim)
     if total is None:
         where = tuple(map(core, polyhedral[:4]))
@@ -81,9 +81,9 @@ def solve_batch(
     return x, nu[..., own:], status, "kernel"
 
 
-def kernel_rows(K: ConvexSet) -> int:
-    """Up to how many rows, K's own included, the kernels are used."""
-    return max(KERNEL_ROWS, K.dim // 2)
+def kernel_rows(K: ConvexSet, projects: bool = True) -> int:
+    """Up to how many rows, K's own included, the kernels are used, for projections or with caps."""
+    return max(KERNEL_ROWS if projects and type(K) is not Ball and K.dim <= DENSE else ALONE, K.dim // 2)
 
 
 def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:

@@ -22,7 +22,7 @@ from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int,
 from cocopt._terms import new, quiet
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
-from cocopt.geometry.batch import DENSE, KERNEL_ROWS, joined, kernel_rows, solve_batch
+from cocopt.geometry.batch import DENSE, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import least_conic, solve_conic
 from cocopt.geometry.cuts import least_cuts, project_cuts, prox_cuts
 from cocopt.geometry.dual import solve_dual
@@ -395,7 +395,7 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
         polyhedral = K.polyhedral()
         rows = M + (0 if polyhedral is None else polyhedral.b.size)
         name = "a box" if type(K) is Box else "a ball" if type(K) is Ball else "a polyhedron"
-        if rows <= (KERNEL_ROWS if type(K) is Ball else 0 if polyhedral is None else kernel_rows(K)):
+        if rows <= (0 if polyhedral is None and type(K) is not Ball else kernel_rows(K)):
             return f"kernel: compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
         if polyhedral is not None:
             return f"daqp: an active-set method, {rows} rows"
