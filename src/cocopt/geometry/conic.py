@@ -20,6 +20,7 @@ from cocopt.solvers.solution import Solution
 __all__ = ["least_conic", "solve_conic"]
 
 FEET = 60  # steps to a point that is nearly feasible
+NEAR = 1e-3  # the share of its size that such a step may still have
 CLIMB = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
@@ -57,17 +58,28 @@ def solve_conic(problem: Problem, metric: Array | None = None) -> Solution | Non
 
 
 def _near_feasible(problem: Problem) -> Array:
-    """A point of K that nearly satisfies the constraint: steps to where the worst row's linear model does (Polyak)."""
+    """A point of K that nearly satisfies the constraint: steps to where the worst row's linear model does (Polyak).
+
+    They begin at the projection of the target onto K or of 0, whichever is nearer in that model.
+    """
     K, constraint, point, _, _ = problem
-    x = K._project(point)
-    for _ in range(FEET):
+
+    def step(x: Array) -> Array:
         rows = constraint._rows(x)
         worst = int(np.argmax(rows))
         slope = constraint._jacobian(x)[worst]
         steepness = float(slope @ slope)
-        if rows[worst] <= 1e-3 * constraint.magnitude(x)[worst] or steepness == 0.0:
+        return max(float(rows[worst]), 0.0) / steepness * slope if steepness > 0.0 else np.zeros_like(x)
+
+    starts = [K._project(point), K._project(np.zeros_like(point))]
+    steps = [step(x) for x in starts]
+    nearest = int(np.argmin(np.linalg.norm(steps, axis=1)))
+    x, s = starts[nearest], steps[nearest]
+    for _ in range(FEET):
+        if np.linalg.norm(s) <= NEAR * np.linalg.norm(x):
             break
-        x = K._project(x - rows[worst] / steepness * slope)
+        x = K._project(x - s)
+        s = step(x)
     return x
 
 
