@@ -19,7 +19,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer
-from cocopt.kernels.rounding import FAR, rounding
+from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
 __all__ = ["append", "box_many_rows", "compact", "relist", "tighten", "violated"]
@@ -30,6 +30,7 @@ JOINS = 1000  # how often rows may join the working set in one projection
 AT_ONCE = 4  # how many may join at a time
 FRESH = 8  # of that many newest rows those that the target violates join at once
 LISTS = 2  # lists that are made in one projection
+FAR = 1000.0  # as for other kernels, but not for three digits: in a set that shrinks nearly every target is far
 CHUNK = 64  # rows of the store that are looked through at a time
 KNOWN, LOOKED, LISTED = 2, 3, 4  # places in ``counts``
 SHARE = 8  # the radius of a list is chosen by one of so many rows
