@@ -144,13 +144,13 @@ def test_cones_say_the_same_as_rows(kind, scale):
     rng = np.random.default_rng(6)
     for _ in range(10):
         g, _, _ = draw(kind, rng, scale=scale)
-        cones = g.cones()
-        assert cones.E.shape == (cones.b.size, g.row_count)
-        for x in rng.normal(size=(5, N)) * rng.choice([0.1, 1.0, 10.0], size=(5, 1)):
-            rows, slack = g.rows(x), 1e-6 * g.magnitude(x)
-            assert inside(cones, x, rows + slack) > 0
-            for i in range(g.row_count):
-                assert inside(cones, x, rows + slack - 2 * slack * np.eye(g.row_count)[i]) < 0
+        for cones in (g.cones(), g.cones_near(rng.normal(size=N), 1.0)):
+            assert cones.E.shape == (cones.b.size, g.row_count)
+            for x in rng.normal(size=(5, N)) * rng.choice([0.1, 1.0, 10.0], size=(5, 1)):
+                rows, slack = g.rows(x), 1e-6 * g.magnitude(x)
+                assert inside(cones, x, rows + slack) > 0
+                for i in range(g.row_count):
+                    assert inside(cones, x, rows + slack - 2 * slack * np.eye(g.row_count)[i]) < 0
 
 
 @pytest.mark.parametrize(
@@ -193,6 +193,18 @@ def test_the_quadratic_cone_keeps_its_digits(P, q, r, root):
     rows, slack = g.rows(x), 1e-9 * g.magnitude(x)
     assert inside(g.cones(), x, rows + slack) > 0
     assert inside(g.cones(), x, rows - slack) < 0
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5])
+def test_the_quadratic_cone_near_a_point_keeps_the_digits_that_the_origin_costs(offset):
+    """½‖x − c‖² ≤ ½ for c far away: the boundary is seen to the rounding of the data, offset² · 1e-16, not to 1e-9."""
+    center = offset * np.array([0.6, 0.8])
+    g = Quadratic(np.eye(2), -center, 0.5 * center @ center - 0.5)
+    cones, noise = g.cones_near(center + np.array([0.9, 0.1]), 1.0), 4e-16 * offset**2
+    for angle in np.linspace(0.0, 6.0, 7):
+        normal = np.array([np.cos(angle), np.sin(angle)])
+        assert inside(cones, center + (1 - noise) * normal, np.zeros(1)) > -noise
+        assert inside(cones, center + (1 + 10 * noise) * normal, np.zeros(1)) < 0
 
 
 def test_kinks_have_a_zero_norm_part():
