@@ -36,7 +36,8 @@ def is_far(point: Array, x: Array, size: Array | float) -> Flags:
 
 def nearer(point: Array, x: Array, size: Array | float, distance: float = NEAR) -> tuple[Array, Array]:
     """(x + τ (point − x), τ) at that distance in units of its size, for points (..., n) and τ of shape (..., 1)."""
-    tau = np.minimum(1.0, distance * size / np.maximum(_length(point - x), 1e-300))[..., None]
+    length, wanted = _length(point - x), distance * size
+    tau = np.divide(wanted, length, out=np.ones_like(length), where=length > wanted)[..., None]
     return x + tau * (point - x), tau
 
 
