@@ -450,23 +450,23 @@ def over_bounds(load):
             zero = norms[own + i] == 0.0 and cap[i] == np.inf
             if zero and (b[i] < 0.0 or (own + i < equalities and b[i] > 0.0)):
                 return INFEASIBLE
-        status, target, norm, share = UNCONVERGED, y, y_norm, 1.0
+        status, target, norm, multipliers = UNCONVERGED, y, y_norm, price
         for again in range(2):
             status = maximise(target, norm, lower, upper, own + M, equalities, own > 0, wide, tall, price, x)
             x_norm = np.sqrt(dot(x, x))
             if again == 1 or status != CONVERGED or y_norm <= FAR * x_norm or x_norm == 0.0:
                 break
-            # y − Aᵀν has lost digits that x can have: go on from a target that is near
+            # y − Aᵀν has lost digits that x can have, but ν has not: go on for x from a target that is near
+            multipliers = price.copy()
             target = np.empty(n)
             tau = nearer(y, x, x_norm, target)
             norm = np.sqrt(dot(target, target))
             for i in range(own + M):
                 price[i] *= tau
                 caps[i] *= tau if caps[i] < np.inf else 1.0
-            share = tau
         for i in range(M):
-            unit = norms[own + i] * share
-            nu[i] = price[own + i] / max(unit, 1e-170) if norms[own + i] > 0.0 else cap[i] if b[i] < 0.0 else 0.0
+            norm, given = norms[own + i], cap[i] if b[i] < 0.0 else 0.0
+            nu[i] = multipliers[own + i] / max(norm, 1e-170) if norm > 0.0 else given
         return status
 
     return prox
@@ -485,17 +485,12 @@ in_box = over_bounds(no_rows)
 def in_ball(where, y, A, b, cap, wide, tall, x, nu):
     """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status."""
     center, radius = where
-    status, target, caps, tau = UNCONVERGED, y, cap, 1.0
-    for again in range(2):
-        status = _in_ball(center, radius, target, A, b, caps, wide, tall, x, nu)
-        if again == 1 or status != CONVERGED or distance(y, center) <= FAR * radius or radius == 0.0:
-            break
-        # x has lost digits that it can have: go on from a target that is near
+    status = _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu)
+    if status == CONVERGED and distance(y, center) > FAR * radius and radius > 0.0:
+        # x has lost digits that it can have, but ν has not: go on for x from a target that is near
         target = np.empty(y.shape[0])
         tau = nearer(y, x, radius, target)
-        caps = tau * cap
-    for i in range(A.shape[0]):
-        nu[i] /= max(tau, 1e-300)
+        status = _in_ball(center, radius, target, A, b, tau * cap, wide, tall, x, np.empty(A.shape[0]))
     return status
 
 
