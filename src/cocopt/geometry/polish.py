@@ -17,6 +17,7 @@ from cocopt.cones import Cones
 __all__ = ["SMOOTH", "Active", "Polished", "polish"]
 
 STEPS = 12
+ZERO = 1e-12  # a multiplier below this share of the largest is 0 but for rounding
 CLOSE = 1e-8  # with a larger residual a step that fails to lessen it may be one around a curve
 BALANCE = 4  # passes that make all entries of a system of one order
 SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are treated
@@ -42,9 +43,9 @@ class Polished(NamedTuple):
 def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active | None = None) -> Polished | None:
     """(x, z) after Newton's method on the optimality conditions of min ½ xᵀ diag(P) x + qᵀx, b − A x in cones.
 
-    The surfaces that hold with equality are those that x and z tell, unless they are given. None if a cone is of a kind
-    that is not treated, or x comes to the tip of one or to a multiplier of the wrong sign; whether the result is
-    optimal is for the caller to check.
+    The surfaces that hold with equality are those that x and z tell, unless they are given; those whose multipliers get
+    the wrong sign are left. None if a cone is of a kind that is not treated, or x comes to the tip of one. Whether the
+    result is optimal is for the caller to check.
     """
     active = _surfaces(cones, x, z) if active is None else active
     if active is None:
@@ -86,9 +87,17 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active 
             apart = np.abs(G @ step[:n] + residual[n:]).max(initial=0.0)
             moved = max(float(np.abs(step[:n][P > 0]).max(initial=0.0)), float(apart))
         v, price, mu = v + step[:n], price + step[n : n + k], mu + step[n + k :]
-    if best is None or (best[1][signed] < 0).any() or (best[2] < 0).any():
+    if best is None:
         return None
     v, price, mu = best
+    wrong = signed & (price < 0)
+    if wrong.any() or (mu < 0).any():
+        least = -ZERO * max(float(np.abs(price).max(initial=0.0)), float(np.abs(mu).max(initial=0.0)))
+        pulls, leaves = signed & (price < least), mu < least
+        if pulls.any() or leaves.any():  # surfaces that x is not on after all
+            left = [block for block, leaving in zip(curved, leaves, strict=True) if not leaving]
+            return polish(P, q, cones, x, z, Active(linear[~pulls], signed[~pulls], left))
+        price, mu = np.where(wrong, 0.0, price), np.maximum(mu, 0.0)
     dual = np.zeros_like(z)
     dual[linear] = price
     s = b - A @ v
