@@ -362,3 +362,34 @@ def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
             agreed += 1
             np.testing.assert_allclose(found.point, by_cones.point, rtol=0, atol=1e-7)
     assert agreed >= 4
+
+
+@pytest.mark.parametrize("count", [20, 200])
+@pytest.mark.parametrize("reach", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)], ids=repr)
+def test_a_sum_cap_from_far_away_moves_by_all_of_it(K: Any, reach: float, count: int) -> None:
+    """Where one row is the largest by far, x = y − weight·a, however large both are."""
+    z = np.array([0.3, -0.2])
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        A = rng.normal(size=(count, 2))
+        A /= np.linalg.norm(A, axis=1)[:, None]
+        values = 0.2 - np.append(0.0, rng.exponential(size=count - 1) + 1e-3)
+        x = cocopt.hinge_prox(K, constraints.Affine(A, A @ z - values), z + reach * A[0], weight=reach, cap="sum")
+        np.testing.assert_allclose(x, z, rtol=0, atol=1e-15 * reach + 1e-12)
+
+
+@pytest.mark.parametrize("distance", [1e-8, 1.0, 100.0])
+@pytest.mark.parametrize("K", [Ball(0.0, 3.0, dim=4), cocopt.L1Ball(np.zeros(4), 6.0)], ids=repr)
+def test_caps_of_a_curved_row_that_comes_twice(K: Any, distance: float) -> None:
+    """Both copies push as far as their caps let them; that one more row just touches x changes nothing."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        z, P = 0.5 * rng.normal(size=4), np.diag(rng.uniform(0.5, 2.0, 4))
+        normal = rng.normal(size=4)
+        normal /= np.linalg.norm(normal)
+        square = constraints.Quadratic(P, normal - P @ z, 0.5 * z @ P @ z - normal @ z)  # 0 at z, with this slope
+        touching = constraints.NormBall(z + 0.7 * normal, 0.7)
+        g = constraints.Stack([square, square, touching])
+        x = cocopt.hinge_prox(K, g, z + distance * normal, weight=distance * np.array([0.3, 0.9, 0.0]))
+        np.testing.assert_allclose(x, z, rtol=0, atol=1e-9)

@@ -107,16 +107,19 @@ class _Scaled(NamedTuple):
         x = self.point(v)
         length = size_of(K, x)
         far = unit / (2 * FAR * length)
-        error = min(step, stationarity + np.sqrt(2.0 * gap) if far <= 1.0 else np.inf) * unit / length
+        bound = (stationarity + np.sqrt(2.0 * gap)) * unit / length if far <= 1.0 else np.inf
+        error = min(step * unit / length, bound)
         stationarity /= max(1.0, far * NORMALS / OPTIMAL)
         outside = _outside(self.cones, slack) if self.q.any() else 0.0
-        if not (max(stationarity, gap / size, outside) <= OPTIMAL * size and (far <= 1.0 or error <= POSITION)):
+        # (what is right in units of x, but not of a much shorter distance, is second best)
+        solves = max(stationarity, gap / size, outside) <= OPTIMAL * size and (far <= 1.0 or error <= POSITION)
+        if not (solves or (bound <= POSITION and outside * unit <= PROMISE * length)):
             return None
         # (of rows with a price the slack tells the violation; else auxiliary variables need not have followed x)
         missed = excess(K, constraint, x, np.isinf(cap) & np.isinf(total))
         if not missed <= PROMISE * max(1.0, far):
             return None
-        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0)
+        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0) + (0.0 if solves else POSITION)
         # multipliers: what relaxing a row by t saves
         solution = Solution(x, unit * (z[: len(self.relaxed)] @ self.relaxed), CONVERGED)
         return Found(solution, unit * v[n:], unit * z, active, error)
