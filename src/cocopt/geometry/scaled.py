@@ -119,7 +119,7 @@ class _Scaled(NamedTuple):
         missed = excess(K, constraint, x, np.isinf(cap) & np.isinf(total))
         if not missed <= PROMISE * max(1.0, far):
             return None
-        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0) + (0.0 if solves else POSITION)
+        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0) if solves else 2 * POSITION + bound
         # multipliers: what relaxing a row by t saves
         solution = Solution(x, unit * (z[: len(self.relaxed)] @ self.relaxed), CONVERGED)
         return Found(solution, unit * v[n:], unit * z, active, error)
