@@ -24,7 +24,7 @@ POSITION = 1e-7  # along the active surface, in units of the result
 PROMISE = 1e-9  # of violation, in units of the terms involved
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
-PARALLEL = 1e3  # by this factor a violation may move the point, if the row is nearly parallel to another
+PARALLEL = 1e5  # by this factor a violation may move the point, if the row is nearly parallel to another
 
 
 class Found(NamedTuple):
