@@ -102,6 +102,7 @@ class _Scaled(NamedTuple):
         (K, constraint, _, cap, total), n, unit = self.problem, self.problem.K.dim, self.unit
         size = max(1.0, float(np.abs(v[:n]).max()))
         stationarity = float((np.abs(self.P * v + self.q + self.cones.A.T @ z) / np.maximum(self.q, 1.0)).max())
+        stationarity = max(stationarity, _outside(self.cones, z, dual=True))
         slack = self.cones.b - self.cones.A @ v
         gap = abs(float(slack @ z))
         x = self.point(v)
@@ -151,13 +152,16 @@ def minimise(
     return Found(Solution(problem.point, nothing, status), np.zeros(0), np.zeros(0), None, np.inf)
 
 
-def _outside(cones: Cones, slack: Array) -> float:
-    """How far the slack is outside the linear and second-order cones; the solver keeps to the others."""
+def _outside(cones: Cones, slack: Array, dual: bool = False) -> float:
+    """How far the slack is outside the linear and second-order cones; the solver keeps to the others.
+
+    Or multipliers outside the dual cones, which are the same but for equations.
+    """
     worst, at = 0.0, 0
     for kind, size in cones.cones:
         own = slack[at : at + size]
         if kind == "zero":
-            worst = max(worst, float(np.abs(own).max(initial=0.0)))
+            worst = max(worst, 0.0 if dual else float(np.abs(own).max(initial=0.0)))
         elif kind == "nonneg":
             worst = max(worst, float(-own.min(initial=0.0)))
         elif kind == "soc":
