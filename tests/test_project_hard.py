@@ -364,6 +364,35 @@ def test_small_curved_sets_far_from_the_origin_and_from_the_target(kind: str, of
         np.testing.assert_allclose(x, z, rtol=0, atol=1e-8 * np.abs(z).max() + 1e-14 * reach)
 
 
+@pytest.mark.parametrize("reach", [1.0, 1e2, 1e4])
+@pytest.mark.parametrize("kind", ["Box", "Ball", "Product"])
+def test_what_is_normal_to_curved_surfaces_projects_onto_their_meeting(kind: str, reach: float) -> None:
+    """As for a vertex, with cones, quadratics and bounds through z, of which some press and others only touch."""
+    n = 8
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        z, P = rng.normal(size=n), np.diag(rng.uniform(0.1, 2.0, n))
+        slopes = rng.normal(size=(2, n))
+        square = constraints.Quadratic(P, slopes[0] - P @ z, 0.5 * z @ P @ z - slopes[0] @ z)
+        A, b, c = rng.normal(size=(3, n)), rng.normal(size=3), rng.normal(size=n)
+        tail = A @ z + b
+        slopes[1] = tail @ A / np.linalg.norm(tail) - c
+        cone = constraints.SecondOrder(A, b, c, np.linalg.norm(tail) - c @ z)
+        lower, upper = z - rng.uniform(0.1, 1.0, n), z + rng.uniform(0.1, 1.0, n)
+        lower[0], upper[1] = z[0], z[1]  # the first two bind
+        normals = [*slopes, -np.eye(n)[0], np.eye(n)[1]]
+        K: Any = Box(lower, upper)
+        if kind == "Ball":
+            K, normals[2:] = Ball(z - 2.0 * slopes[0], 2.0 * np.linalg.norm(slopes[0])), [slopes[0]]
+        elif kind == "Product":
+            K = cocopt.Product([Box(lower[:4], upper[:4]), Box(lower[4:], upper[4:])])
+        weights = rng.uniform(0.2, 1.0, len(normals)) * (rng.random(len(normals)) < 0.7)
+        direction = weights @ np.array(normals)
+        y = z + reach * direction / max(float(np.linalg.norm(direction)), 1e-12)
+        x = cocopt.project(K, constraints.Stack([square, cone]), y)
+        np.testing.assert_allclose(x, z, rtol=0, atol=1e-8)
+
+
 def test_multipliers_are_as_sharp_as_the_point_from_far_away() -> None:
     """point − x = Aᵀν to rounding of the point, though x may come from a target that is nearer."""
     for seed in range(20):
