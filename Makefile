@@ -10,6 +10,9 @@ STAMP := $(VENV)/.cocopt-installed
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# one process a core already: more threads would only wait for one another
+test test-slow: export OPENBLAS_NUM_THREADS = 1
+
 test: $(STAMP) ## all tests and doctests but the slow ones
 	$(BIN)/cocopt compile
 	$(BIN)/python -m pytest -q -m "not slow" -n auto --dist worksteal

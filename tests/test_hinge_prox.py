@@ -350,7 +350,7 @@ def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
 def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
     """The kernels, which have no other exact method behind them here, agree with the conic rung from near and far."""
     rng, agreed = np.random.default_rng(1), 0
-    for _ in range(6):
+    for _ in range(3):
         A, z = rng.normal(size=(200, 5)), K.project(rng.normal(size=5))
         g, y = constraints.Affine(A, A @ z + 0.1 * rng.random(200)), z + reach * rng.normal(size=5)
         price = reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0])
@@ -361,7 +361,7 @@ def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
         if by_cones.status == 0:
             agreed += 1
             np.testing.assert_allclose(found.point, by_cones.point, rtol=0, atol=1e-7)
-    assert agreed >= 4
+    assert agreed >= 2
 
 
 @pytest.mark.parametrize("count", [20, 200])
