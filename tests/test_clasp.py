@@ -21,7 +21,7 @@ CASES = [
     for i, kind in enumerate(SETS)
     for j, option in enumerate(OPTIONS)
 ]
-# Here CVXPY has to look at every earlier round's expression or cones in every round: half a minute each.
+# Here CVXPY has to look at the expressions or cones of several rounds in every round: up to a minute each.
 HEAVY = [case for case in CASES if case[3] != 1 and (case[1] == "from_cvxpy" or case[1:3] == ("Stack", "all"))]
 
 
