@@ -14,11 +14,13 @@ from scipy.optimize import nnls
 
 import cocopt
 from cocopt import Ball, Box, Ellipsoid, Halfspace, L1Ball, Simplex, checks, constraints, losses
+from cocopt.cones import stack
 from cocopt.errors import CutLimit, InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
 from cocopt.geometry.batch import solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.problem import Problem
+from cocopt.geometry.scaled import _Scaled
 from cocopt.sets import Polyhedral
 from cocopt.solvers import daqp
 
@@ -1009,3 +1011,13 @@ def test_a_ball_and_rows_keep_their_promise_for_far_targets(reach: float) -> Non
     x = cocopt.project(K, g, reach * rng.normal(size=(60, 4)))
     assert np.linalg.norm(x, axis=-1).max() <= 1.0 + 1e-12
     assert (g.rows(x) <= 1e-12 * g.magnitude(x)).all()
+
+
+@pytest.mark.parametrize(("y", "normal"), [([-3.0, 0.5], True), ([1.0, 3.0], False)])
+def test_at_the_tip_of_a_cone_multipliers_must_be_in_its_dual(y: list[float], normal: bool) -> None:
+    """At the tip any force has multipliers; it is the projection only of what is normal to {‖x‖ ≤ 2 x_1} there."""
+    K, g = Box(-10.0, 10.0, dim=2), constraints.SecondOrder(np.eye(2), np.zeros(2), [2.0, 0.0], 0.0)
+    scaled = _Scaled.of(Problem(K, g, np.array(y), np.full(1, np.inf)), stack([K.cones(), g.cones()], 2), None)
+    v, z = -np.array(y) / scaled.unit, np.zeros(len(scaled.cones.b))
+    z[-3:] = np.linalg.lstsq(scaled.cones.A[-3:].T, -v, rcond=None)[0]
+    assert (scaled.judge(v, z, None, 0.0) is not None) == normal

@@ -20,7 +20,7 @@ from cocopt.solvers.solution import Solution
 __all__ = ["least_conic", "solve_conic"]
 
 FEET = 60  # steps to a point that is nearly feasible
-NEAR = 1e-3  # the share of its size that such a step may still have
+SHORT = 1e-3  # the share of its size that such a step may still have
 CLIMB = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
@@ -76,7 +76,7 @@ def _near_feasible(problem: Problem) -> Array:
     nearest = int(np.argmin(np.linalg.norm(steps, axis=1)))
     x, s = starts[nearest], steps[nearest]
     for _ in range(FEET):
-        if np.linalg.norm(s) <= NEAR * np.linalg.norm(x):
+        if np.linalg.norm(s) <= SHORT * np.linalg.norm(x):
             break
         x = K._project(x - s)
         s = step(x)

@@ -18,7 +18,7 @@ __all__ = ["SMOOTH", "Active", "Polished", "polish"]
 
 STEPS = 12
 ZERO = 1e-12  # a multiplier below this share of the largest is 0 but for rounding
-CLOSE = 1e-8  # with a larger residual a step that fails to lessen it may be one around a curve
+ROUGH = 1e-8  # with a larger residual a step that fails to lessen it may be one around a curve
 BALANCE = 4  # passes that make all entries of a system of one order
 SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are treated
 
@@ -79,7 +79,7 @@ def polish(P: Array, q: Array, cones: Cones, x: Array, z: Array, active: Active 
         error = float(np.abs(residual).max())
         if error < best_residual:
             best, best_residual = (v, price, mu), error
-        elif best_residual <= CLOSE or not error < np.inf:
+        elif best_residual <= ROUGH or not error < np.inf:
             break
         system[:n, :n], system[n:, :n], system[:n, n:] = H, G, G.T
         step = _solve(system, -residual)
