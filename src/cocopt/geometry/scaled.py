@@ -96,9 +96,9 @@ class _Scaled(NamedTuple):
     def judge(self, v: Array, z: Array, active: Active | None, step: float) -> Found | None:
         """The optimum, if it is one.
 
-        The error is Newton's next step, or else what strong convexity makes of the duality gap; more, if a row is violated
-        that may be nearly parallel to another. If the target is far away the gap says nothing of position: there only a
-        small step counts. What is right in units of x, but not of a much shorter distance to it, is second best.
+        The error is Newton's next step, or else what strong convexity makes of the duality gap; more, if a row that may
+        be nearly parallel to another is violated. If the target is far away the gap says nothing of position: there
+        only a small step counts. What is right in units of x, but not of a much shorter distance, is second best.
         """
         (K, constraint, _, cap, total), n, unit = self.problem, self.problem.K.dim, self.unit
         size = max(1.0, float(np.abs(v[:n]).max()))
