@@ -138,12 +138,16 @@ def by_clarabel(problem: Batch) -> Callable[[], Array]:
 
 
 def in_turn(solvers: list[Callable[[], Array]]) -> Callable[[], Array]:
-    """All of them, one after the other; the last result."""
+    """All of them, one after the other; the last result.
+
+    Each result is kept until the next one of its kind, so that not all are written to the same place in the cache.
+    """
+    results = [solve() for solve in solvers]
 
     def solve() -> Array:
-        for one in solvers[:-1]:
-            one()
-        return solvers[-1]()
+        for i, one in enumerate(solvers):
+            results[i] = one()
+        return results[-1]
 
     return solve
 
