@@ -17,7 +17,7 @@ import threading
 import numpy as np
 
 from cocopt._arrays import Array
-from cocopt.kernels._jit import njit
+from cocopt.kernels._jit import inlined, njit
 from cocopt.kernels.line import clip, limit, root
 from cocopt.kernels.rounding import EMPTY, FAR, NEVER, ROUNDING, rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, TOUCHING, UNCONVERGED
@@ -45,7 +45,7 @@ def scratch(rows: int, dim: int) -> tuple[Array, Array]:
     return memory
 
 
-@njit
+@inlined
 def lay_out(wide, tall):
     """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), eight vectors (M)).
 
@@ -55,7 +55,7 @@ def lay_out(wide, tall):
     return wide[:M], wide[M:], tall[:M], tall[M : M + n], tall[M + n :]
 
 
-@njit
+@inlined
 def dot(u, v):
     """⟨u, v⟩."""
     total = 0.0
@@ -64,7 +64,7 @@ def dot(u, v):
     return total
 
 
-@njit
+@inlined
 def distance(u, v):
     """‖u − v‖."""
     total = 0.0
@@ -134,7 +134,7 @@ def nearer(y, x, length, target):
     return tau
 
 
-@njit
+@inlined
 def residuals(rows, columns, right, x, r):
     """r = A x − right; many rows are multiplied faster by columns."""
     M = rows.shape[0]
@@ -145,7 +145,7 @@ def residuals(rows, columns, right, x, r):
         r[i] = dot(rows[i], x) - right[i]
 
 
-@njit
+@inlined
 def respond(y, rows, nu, order, held, z):
     """z = y − Aᵀν for ν that is 0 but in the rows order[:held]; returns Σ|ν_i|."""
     n = rows.shape[1]
@@ -160,7 +160,7 @@ def respond(y, rows, nu, order, held, z):
     return price
 
 
-@njit
+@inlined
 def settle(z, lower, upper, x, free):
     """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, and the last of these."""
     size, changes, last = 0.0, 0, -1
@@ -175,7 +175,7 @@ def settle(z, lower, upper, x, free):
     return np.sqrt(size), changes, last
 
 
-@njit
+@inlined
 def newton(rows, free, r, order, k, first, known, factor, d, masked):
     """The Newton direction d on the k rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels._jit import guvectorize, inlined, njit
 from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
@@ -36,7 +36,7 @@ KNOWN, LOOKED, LISTED = 2, 3, 4  # places in ``counts``
 SHARE = 8  # the radius of a list is chosen by one of so many rows
 
 
-@njit
+@inlined
 def put(i, store, rows, columns, count):
     """Puts row i of the store behind the others of a list."""
     unit, right, _ = store
@@ -46,7 +46,7 @@ def put(i, store, rows, columns, count):
         columns[j, count] = unit[i, j]
 
 
-@njit
+@inlined
 def enlist(x, store, lists):
     """Makes a list around x of about half the rows that it has room for; the short list is void then."""
     unit, right, size = store
@@ -76,7 +76,7 @@ def enlist(x, store, lists):
     counts[0], counts[LOOKED] = count, counts[LOOKED] + size
 
 
-@njit
+@inlined
 def shorten(x, lists):
     """Makes a short list around x, which the list reaches.
 
@@ -109,14 +109,14 @@ def shorten(x, lists):
     counts[1], counts[LISTED] = count, counts[LISTED] + size
 
 
-@njit
+@inlined
 def reaches(around, x):
     """Whether x is within the radius of a list."""
     n = x.shape[0]
     return distance(x, around[:n]) <= around[n]
 
 
-@njit
+@inlined
 def approach(x, store, lists):
     """Makes what new lists it takes to reach x."""
     around = lists[4]
@@ -127,7 +127,7 @@ def approach(x, store, lists):
             shorten(x, lists)
 
 
-@njit
+@inlined
 def learn(store, lists):
     """Tells the lists about the rows that are new in the store; one that has no room for them gets the radius −inf."""
     unit, right, size = store
@@ -172,7 +172,7 @@ def look_through(rows, columns, count, x, noise, eps, found, most):
                 join(rows[p], own, found, most)
 
 
-@njit
+@inlined
 def search(x, store, lists, noise, eps, found, most):
     """The rows that x violates most, beyond rounding; −1 for none.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import njit
+from cocopt.kernels._jit import inlined, njit
 
 __all__ = ["bracket", "clip", "descend", "limit", "long_root", "look", "root", "sums"]
 
@@ -26,7 +26,7 @@ def clip(z, low, high):
     return x if x < high else high
 
 
-@njit
+@inlined
 def descend(y, lower, upper, a, b, nu):
     """(h(ν), −h'(ν)): the value, and the descent of the linear piece around ν."""
     h, slope = -b, 0.0
@@ -39,7 +39,7 @@ def descend(y, lower, upper, a, b, nu):
     return h, slope
 
 
-@njit
+@inlined
 def limit(lower, upper, a, b):
     """h(∞) = min over the box of ⟨a, x⟩ − b; −inf if the box is open in that direction."""
     h = -b
