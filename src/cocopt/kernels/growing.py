@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, inlined, njit
+from cocopt.kernels._jit import guvectorize, inlined
 from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
@@ -97,12 +97,14 @@ def shorten(x, lists):
     elif 2 * count < wanted and radius == usual:
         around[1, n + 1] = 1.25 * usual
     count = 0
-    for i in range(size):
-        if excess[i] > -radius:
-            few[count] = rows[i]
-            for j in range(n + 1):
-                short[j, count] = columns[j, i]
-            count += 1
+    for i in range(size):  # (no branches: which rows are near cannot be predicted)
+        few[count] = i
+        count += excess[i] > -radius
+    for j in range(n + 1):
+        for c in range(count):
+            short[j, c] = columns[j, few[c]]
+    for c in range(count):
+        few[c] = rows[few[c]]
     for j in range(n):
         around[1, j] = x[j]
     around[1, n] = radius
@@ -149,7 +151,7 @@ def learn(store, lists):
     counts[KNOWN] = size
 
 
-@njit
+@inlined
 def join(i, excess, found, most):
     """Puts row i among the most violated, the most violated one first."""
     p = found.shape[0] - 1
@@ -159,7 +161,7 @@ def join(i, excess, found, most):
     found[p], most[p] = i, excess
 
 
-@njit
+@inlined
 def look_through(rows, columns, count, x, noise, eps, found, most):
     """The rows of a list that x violates most, beyond rounding, join those found."""
     last = found.shape[0] - 1
@@ -182,10 +184,11 @@ def search(x, store, lists, noise, eps, found, most):
     rows, columns, few, short, around, counts = lists
     for p in range(found.shape[0]):
         found[p], most[p] = -1, 0.0
-    if reaches(around[1], x):
-        look_through(few, short, counts[1], x, noise, eps, found, most)
-    elif reaches(around[0], x):
-        look_through(rows, columns, counts[0], x, noise, eps, found, most)
+    near = reaches(around[1], x)
+    if near or reaches(around[0], x):
+        if near:
+            rows, columns = few, short
+        look_through(rows, columns, counts[1 if near else 0], x, noise, eps, found, most)
     else:
         places, some = np.empty(CHUNK, dtype=np.int64), np.empty((unit.shape[1] + 1, CHUNK))
         for first in range(0, size, CHUNK):
@@ -233,8 +236,8 @@ def box_many_rows(
         return
     held, _, _, lines, vectors = lay_out(wide, tall)
     rights, caps, nu, state = vectors[0], vectors[1], vectors[2], vectors[3]
-    which, target = np.empty(m, dtype=np.int64), y
-    found, most = np.empty(AT_ONCE, dtype=np.int64), np.empty(AT_ONCE)
+    which, target = vectors[7].view(np.int64), y
+    found, most = bound[:AT_ONCE], vectors[4][:AT_ONCE]  # what these are for comes at another time
     eps = rounding(n)
     k = p
     for i in range(p):
@@ -309,6 +312,8 @@ def box_many_rows(
         if state[i] == IN:
             bound[binding] = which[i]
             binding += 1
+    for i in range(binding, AT_ONCE):
+        bound[i] = -1
 
 
 @guvectorize(
