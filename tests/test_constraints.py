@@ -153,6 +153,18 @@ def test_cones_say_the_same_as_rows(kind, scale):
                     assert inside(cones, x, rows + slack - 2 * slack * np.eye(g.row_count)[i]) < 0
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_cones_around_a_center_far_away_keep_the_digits_there(count):
+    """A ball of radius 1 around c as a quadratic; with whole numbers in c and few bits in x its rows are exact."""
+    rng, c = np.random.default_rng(7), np.full(N, 1e6)
+    ball = Quadratic(np.eye(N), -c, 0.5 * (c @ c) - 0.5)
+    cones = (ball if count == 1 else Stack([ball] * count)).cones_near(c, 1.0)
+    for step in rng.integers(-(2**20), 2**20, size=(20, N)) / 2**20:
+        row = 0.5 * (step @ step) - 0.5
+        assert inside(cones, c + step, np.full(count, row + 1e-14)) > 0
+        assert inside(cones, c + step, np.full(count, row - 1e-14)) < 0
+
+
 @pytest.mark.parametrize(
     "g", [*(draw(kind, np.random.default_rng(0), (2,))[0] for kind in DATA_KINDS), "stack", "row"], ids=str
 )

@@ -24,6 +24,7 @@ POSITION = 1e-7  # along the active surface, in units of the result
 PROMISE = 1e-9  # of violation, in units of the terms involved
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
+SECOND = 2 * POSITION  # is added to the error of what is second best: behind all that is sharp, ahead of nothing
 PARALLEL = 1e5  # by this factor a violation may move the point, if the row is nearly parallel to another
 
 
@@ -120,7 +121,7 @@ class _Scaled(NamedTuple):
         missed = excess(K, constraint, x, np.isinf(cap) & np.isinf(total))
         if not missed <= PROMISE * max(1.0, far):
             return None
-        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0) if solves else 2 * POSITION + bound
+        error = max(error, PARALLEL * missed if far <= 1.0 else 0.0) if solves else SECOND + bound
         # multipliers: what relaxing a row by t saves
         solution = Solution(x, unit * (z[: len(self.relaxed)] @ self.relaxed), CONVERGED)
         return Found(solution, unit * v[n:], unit * z, active, error)
