@@ -223,6 +223,23 @@ def test_an_intersection_that_becomes_empty_is_noticed_at_once(make, at_once, id
     np.testing.assert_allclose(caught.value.least_violation, [1 / 30], rtol=1e-6)
 
 
+@pytest.mark.parametrize("where", [-0.7, -0.9, -0.99])
+def test_a_short_list_reaches_no_farther_than_its_list(where):
+    """From a point where many rows are tight, to near the edge of the list that was made there, to beyond that edge."""
+
+    def rows(angles, right):
+        return np.stack([np.cos(angles), np.sin(angles)], axis=-1), np.full(angles.size, right)
+
+    tight, wall = rows(np.linspace(-0.8, 0.8, 20), 0.0), rows(np.pi + np.linspace(-0.3, 0.3, 92), 1.001)
+    aside = rows(np.append(np.linspace(1.5, 1.6, 4), np.linspace(-1.6, -1.5, 4)), 0.9)
+    A, b = (np.concatenate(parts) for parts in zip(wall, tight, aside, strict=True))
+    K = Box(-10.0, 10.0, dim=2)
+    S = Growing.begin(K, ()).plus(constraints.Affine(A, b))
+    for y in ([0.0, 0.0], [where, 0.0], [-1.5, 0.0], [-3.0, 0.0]):
+        S, found = S.project(np.array(y))
+        np.testing.assert_allclose(found.point, from_scratch(K.lower, K.upper, A, b, np.array(y)), atol=1e-8)
+
+
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
 def test_emptiness_is_what_a_linear_program_says(seed):

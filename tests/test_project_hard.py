@@ -544,6 +544,29 @@ def test_the_least_violation_is_that_of_a_linear_program(kind: str, count: int) 
     np.testing.assert_allclose(caught.value.least_violation, [0.25], rtol=1e-7)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e-5, 1.0, 1e4, 1e5, 1e6])
+def test_the_least_violation_of_rows_in_other_units_than_the_rest(unit: float) -> None:
+    """x ≤ −2 and x ≥ −1 in one unit, x ≤ 5 in another."""
+    rows = constraints.Affine([[unit], [-unit], [1 / unit]], [-2 * unit, unit, 5 / unit])
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(Box(-10.0, 10.0, dim=1), rows, [0.0])
+    np.testing.assert_allclose(caught.value.least_violation, [unit / 2], rtol=1e-7)
+    x = cocopt.project(Box(-10.0, 10.0, dim=1), rows, [0.0], infeasible="nearest")
+    np.testing.assert_allclose(x, [-1.5], rtol=1e-9)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+@pytest.mark.parametrize("right", [1.0, 1e3, 1e6, 1e9, 1e11])
+@pytest.mark.parametrize("size", [0.1, np.inf])
+def test_the_least_violation_beside_a_row_that_is_met_by_far(size: float, right: float, slope: float) -> None:
+    rows = constraints.Affine([[slope, 0.0], [1.0, 0.0], [-1.0, 0.0]], [right, -0.05, -0.05])
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(Box(-size, size, dim=2), rows, [0.02, 0.03])
+    np.testing.assert_allclose(caught.value.least_violation, [0.05], rtol=1e-7)
+    x = cocopt.project(Box(-size, size, dim=2), rows, [0.02, 0.03], infeasible="nearest")
+    np.testing.assert_allclose(x, [0.0, 0.03], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy"])
 @pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "L1Ball", "Ellipsoid", "Product"])
 def test_the_least_violation_is_that_of_cvxpy(kind: str, constraint: str) -> None:

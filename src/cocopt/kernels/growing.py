@@ -92,8 +92,9 @@ def shorten(x, lists):
     for i in range(size):
         count += excess[i] > -radius
     if 2 * count > 3 * wanted or (usual == np.inf and size > wanted):
-        radius = -np.partition(excess, size - wanted)[size - wanted]
-        around[1, n + 1] = radius if radius > 0.0 else np.inf
+        usual = -np.partition(excess, size - wanted)[size - wanted]
+        around[1, n + 1] = usual if usual > 0.0 else np.inf
+        radius = min(reach, usual)
     elif 2 * count < wanted and radius == usual:
         around[1, n + 1] = 1.25 * usual
     count = 0

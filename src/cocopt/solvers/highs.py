@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import numpy as np
 
 from cocopt._arrays import Array
@@ -9,32 +12,61 @@ from cocopt.errors import SolverFailure
 
 __all__ = ["least_violation"]
 
+WIDE = 1e3  # by this factor numbers may differ and still be in the same units
+
 
 def least_violation(
     lower: Array, upper: Array, A: Array, b: Array, equalities: int, rows: Array, right: Array, unit: Array
 ) -> tuple[float, Array]:
     """The least t for which some x in {lower ≤ x ≤ upper, A x ≤ b} has rows·x ≤ right + t·unit, and such an x."""
+    use = right < np.inf
+    if not use.any():
+        return -np.inf, np.clip(np.zeros(lower.size), lower, upper)
+    scale, own = _scale(rows)[use], _scale(A)
+    rows, right, unit = scale[:, None] * rows[use], scale * right[use], scale * unit[use]
+    A, b = own[:, None] * A, own * b
+    # HiGHS has absolute tolerances: lengths in units of the largest, or of a middling one should that be much less; t
+    # in units of the flattest row, or of the steepest. The best counts: what x achieves is computed.
+    given = np.abs(np.concatenate([lower, upper, b, right]))
+    given = given[(given > 0.0) & (given < 1e20)]
+    lengths = _units(float(given.max()), float(np.median(given))) if given.size else (1.0,)
+    best, found, message = np.inf, None, ""
+    for length, step in product(lengths, _units(float(unit.max()), float(unit.min()))):
+        places = lower / length, upper / length, A, b / length
+        result = _solve(*places, equalities, rows, right / length, unit / step)
+        if result.status == 3:  # unbounded: the rows can be satisfied with any margin
+            return -np.inf, np.clip(np.zeros(lower.size), lower, upper)
+        message = result.message
+        if result.x is not None:
+            x = np.clip(length * result.x[:-1], lower, upper)
+            least = float(((rows @ x - right) / unit).max())
+            if least < best:
+                best, found = least, x
+    if found is None:
+        raise SolverFailure(f"HiGHS could not find the least violation: {message}")
+    return best, found
+
+
+def _units(largest: float, other: float) -> tuple[float, ...]:
+    """The largest, and the other one if it is much less."""
+    return (largest,) if largest <= WIDE * other else (largest, other)
+
+
+def _solve(
+    lower: Array, upper: Array, A: Array, b: Array, equalities: int, rows: Array, right: Array, unit: Array
+) -> Any:
+    """The linear program in these units."""
     from scipy.optimize import linprog
 
-    use = right < np.inf
-    n = lower.size
-    scale, own = _scale(rows), _scale(A)
-    rows, right, unit, A, b = scale[:, None] * rows, scale * right, scale * unit, own[:, None] * A, own * b
-    # HiGHS has absolute tolerances: lengths in units of the largest one given
-    given = np.concatenate([lower, upper, b, right])
-    length = float(np.abs(given[np.isfinite(given) & (np.abs(given) < 1e20)]).max(initial=0.0)) or 1.0
-    true_lower, true_upper, true_right = lower, upper, right
-    lower, upper, b, right = lower / length, upper / length, b / length, right / length
     keep = b < np.inf
     keep[:equalities] = False
-    upper_rows = np.concatenate(
-        [np.hstack([rows[use], -unit[use, None] / unit.max()]), np.hstack([A[keep], np.zeros((keep.sum(), 1))])]
-    )
+    size = np.maximum(unit, 1.0)
+    flat = np.hstack([rows / size[:, None], -(unit / size)[:, None]])
     for presolve in (True, False):  # which fails now and then
         result = linprog(
-            np.append(np.zeros(n), 1.0),
-            A_ub=upper_rows,
-            b_ub=np.concatenate([right[use], b[keep]]),
+            np.append(np.zeros(lower.size), 1.0),
+            A_ub=np.concatenate([flat, np.hstack([A[keep], np.zeros((keep.sum(), 1))])]),
+            b_ub=np.concatenate([right / size, b[keep]]),
             A_eq=np.hstack([A[:equalities], np.zeros((equalities, 1))]) if equalities else None,
             b_eq=b[:equalities] if equalities else None,
             bounds=[*zip(lower, upper, strict=True), (None, None)],
@@ -45,12 +77,7 @@ def least_violation(
         )  # fmt: skip
         if result.status in (0, 3):
             break
-    if result.status == 3:  # unbounded: the rows can be satisfied with any margin
-        return -np.inf, np.clip(np.zeros(n), true_lower, true_upper)
-    if result.x is None:
-        raise SolverFailure(f"HiGHS could not find the least violation: {result.message}")
-    x = np.clip(length * result.x[:n], true_lower, true_upper)
-    return float(((rows[use] @ x - true_right[use]) / unit[use]).max()), x
+    return result
 
 
 def _scale(rows: Array) -> Array:
