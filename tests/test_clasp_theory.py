@@ -156,14 +156,15 @@ def spiral(x, outward, eta):
 
 
 @pytest.mark.long
-def test_strongly_convex_regret_and_ccv2_grow_like_log_t():
+@pytest.mark.parametrize("first", [300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_strongly_convex_regret_and_ccv2_grow_like_log_t(first):
     """Increments a decade are constant: n/2 · ln 10 of regret, and 2κρ² ln 10 of CCV₂ (κ the push, ρ = ‖x_1‖)."""
     rng = np.random.default_rng(0)
     push = np.array([1.0, 0.5])  # κ of the two spirals; the other trials average random centres
     averaging, start = 6, np.zeros((8, 2))
     start[averaging:, 0] = 1.0
     learner = CLASP(K, start=start, steps=steps.StronglyConvex(1.0))
-    decades = [10**3, 10**4, 10**5]
+    decades = [first, 10 * first, 100 * first]
     angles = np.arange(8) * np.pi / 4
     sides = np.stack([np.cos(angles), np.sin(angles)], axis=-1)  # an octagon about the origin
     right = np.repeat([[0.8], [0.0]], [averaging, 2], axis=0)

@@ -139,7 +139,7 @@ def test_a_single_feasible_point_is_found(K: Any, g: Any, point: Any) -> None:
 )
 def test_tangency(K: Any, g: Any, point: Any) -> None:
     """One feasible point, where two boundaries touch: violations ε move it by √(4rε) along the tangent."""
-    targets = np.random.default_rng(0).normal(size=(20, 2)) * 3
+    targets = np.random.default_rng(0).normal(size=(8, 2)) * 3
     x = cocopt.project(K, g, targets)
     np.testing.assert_allclose(x, np.broadcast_to(np.asarray(point, float), x.shape), rtol=0, atol=4e-4)
     assert K.violation(x).max() <= 1e-9 * 5
@@ -490,7 +490,7 @@ def test_the_conic_rung_agrees_with_the_kernels_from_far_away(K: Any, reach: flo
     """On faces too, where the target's part along the face is small beside the part across; with and without caps."""
     rng = np.random.default_rng(0)
     solved = 0
-    for k in range(60):
+    for k in range(30):
         A, z = rng.normal(size=(3, 6)), K.project(rng.normal(size=6))
         b, y = A @ z + 0.1 * rng.random(3), z + reach * np.abs(rng.normal(size=2)) @ A[:2] + 0.3 * rng.normal(size=6)
         cap = np.full(3, np.inf) if k % 2 else reach * rng.uniform(0.0, 2.0, 3)
@@ -499,7 +499,7 @@ def test_the_conic_rung_agrees_with_the_kernels_from_far_away(K: Any, reach: flo
         if status == 0 and by_cones.status == 0:
             solved += 1
             np.testing.assert_allclose(by_cones.point, x, rtol=0, atol=1e-7)
-    assert solved >= 30
+    assert solved >= 15
 
 
 # -------------------------------------------------------------------------------------------------------------- bounds
