@@ -32,7 +32,8 @@ ALGORITHMS = {
 }
 
 
+@pytest.mark.parametrize("rounds", [16, pytest.param(24, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_the_contract_is_kept(name):
+def test_the_contract_is_kept(name, rounds):
     make, told = ALGORITHMS[name]
-    check_algorithm(make, **told)
+    check_algorithm(make, rounds=rounds, **told)

@@ -29,7 +29,7 @@ seeds = st.integers(0, 2**32 - 1)
 dimensions = st.integers(1, 5)
 every_set = pytest.mark.parametrize("kind", SETS)
 every_constraint = pytest.mark.parametrize("constraint", CONSTRAINTS)
-few = settings(max_examples=4)
+few = settings(max_examples=3)
 
 
 def targets(case: Instance, seed: int, count: int) -> Array:
