@@ -567,6 +567,19 @@ def test_the_least_violation_beside_a_row_that_is_met_by_far(size: float, right:
     np.testing.assert_allclose(x, [0.0, 0.03], rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+@pytest.mark.parametrize("right", [1.0, 1e6, 1e9, 1e11, 1e13])
+def test_the_point_of_least_violation_stays_in_K_beside_a_row_that_is_met_by_far(right: float, slope: float) -> None:
+    """Of {x ≥ 0, x_1 + x_2 ≤ 1, x_3 ≤ 5} with x_1 ≤ 0.5, x_1 ≥ 0.7 and x_1 + x_2 ≥ 1.2."""
+    K = cocopt.Polyhedron(np.vstack([[1.0, 1.0, 0.0], -np.eye(3), [0.0, 0.0, 1.0]]), [1.0, 0.0, 0.0, 0.0, 5.0])
+    A = [[slope, slope, 0.0], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [-1.0, -1.0, 0.0]]
+    rows = constraints.Affine(A, [right, 0.5, -0.7, -1.2])
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(K, rows, [0.2, 0.3, 0.4])
+    np.testing.assert_allclose(caught.value.least_violation, [0.2], rtol=1e-7)
+    assert K.contains(cocopt.project(K, rows, [0.2, 0.3, 0.4], infeasible="nearest"))
+
+
 @pytest.mark.parametrize("constraint", ["row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy"])
 @pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "L1Ball", "Ellipsoid", "Product"])
 def test_the_least_violation_is_that_of_cvxpy(kind: str, constraint: str) -> None:

@@ -12,6 +12,7 @@ from cocopt.errors import SolverFailure
 
 __all__ = ["least_violation"]
 
+INSIDE = 1e-9  # a row violated by less than this share of its terms counts as satisfied
 WIDE = 1e3  # by this factor numbers may differ and still be in the same units
 
 
@@ -26,11 +27,11 @@ def least_violation(
     rows, right, unit = scale[:, None] * rows[use], scale * right[use], scale * unit[use]
     A, b = own[:, None] * A, own * b
     # HiGHS has absolute tolerances: lengths in units of the largest, or of a middling one should that be much less; t
-    # in units of the flattest row, or of the steepest. The best counts: what x achieves is computed.
+    # in units of the flattest row, or of the steepest. Of the points in the polyhedron the best counts.
     given = np.abs(np.concatenate([lower, upper, b, right]))
     given = given[(given > 0.0) & (given < 1e20)]
     lengths = _units(float(given.max()), float(np.median(given))) if given.size else (1.0,)
-    best, found, message = np.inf, None, ""
+    best, found, message = (np.inf, np.inf), None, ""
     for length, step in product(lengths, _units(float(unit.max()), float(unit.min()))):
         places = lower / length, upper / length, A, b / length
         result = _solve(*places, equalities, rows, right / length, unit / step)
@@ -39,12 +40,21 @@ def least_violation(
         message = result.message
         if result.x is not None:
             x = np.clip(length * result.x[:-1], lower, upper)
-            least = float(((rows @ x - right) / unit).max())
-            if least < best:
-                best, found = least, x
+            judged = _outside(A, b, equalities, x), float(((rows @ x - right) / unit).max())
+            if judged < best:
+                best, found = judged, x
     if found is None:
         raise SolverFailure(f"HiGHS could not find the least violation: {message}")
-    return best, found
+    return best[1], found
+
+
+def _outside(A: Array, b: Array, equalities: int, x: Array) -> float:
+    """By which share of its terms x violates A x ≤ b most; 0 if that is little."""
+    A, b = A[b < np.inf], b[b < np.inf]
+    excess, terms = A @ x - b, np.abs(A) @ np.abs(x) + np.abs(b)
+    excess[:equalities] = np.abs(excess[:equalities])
+    share = float(np.max(excess / np.maximum(terms, 1e-300), initial=0.0))
+    return share if share > INSIDE else 0.0
 
 
 def _units(largest: float, other: float) -> tuple[float, ...]:
