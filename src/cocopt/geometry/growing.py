@@ -36,11 +36,13 @@ Arrays = dict[str, NDArray[Any]]
 
 ROUNDING = 1e-13  # a row violated by less than this share of its terms counts as satisfied
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
-ROOM = 64  # rows that a list has room for at least
-FEW = 32  # a short list should have as many rows as there are dimensions, but no more than this, and some others
+ROOM = 64  # with fewer rows than twice this none are forgotten
+FEW = 16  # dimensions for each of which the first list has a block
+LEVELS = 2  # lists at least; there are more if the last has not room for a quarter of the rows
 HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
+_EVERY: Flags = np.ones(1, dtype=bool)  # trials are active
+
 JOIN = 4  # rows that join a working set of the ladder at a time
-PERIOD = 32  # after so many rounds the room is judged
 
 
 def _resized(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
@@ -123,49 +125,37 @@ class Store(NamedTuple):
 
 
 class Near(NamedTuple):
-    """The rows of each trial that matter around an anchor: the lists that `cocopt.kernels.growing` describes.
+    """The rows of each trial that matter around some anchors: the lists that `cocopt.kernels.growing` describes.
 
     Changed in place, and not stored, since no result depends on them to the last bit: a version of `Growing` whose
     store they do not serve begins anew.
     """
 
-    rows: Integers  # (B, room)
-    columns: Array  # (B, n + 1, room)
-    few: Integers  # (B, f)
-    short: Array  # (B, n + 1, f)
-    around: Array  # (B, 2, n + 2)
-    counts: Integers  # (B, 5)
+    blocks: Array  # (B, blocks of all lists, n + 2, BLOCK)
+    around: Array  # (B, lists, n + 2)
+    counts: Integers  # (B, 2, lists)
+    work: Array  # memory for one trial
     newest: list[int]  # they serve versions of the store that share this
     version: list[int]  # one number: the version that they served last; they may know rows that came with it
+    enough: int  # rows of the store that these lists are enough for
 
     @classmethod
-    def begin(cls, store: Store, room: int = ROOM) -> Near:
+    def begin(cls, store: Store) -> Near:
         """Lists of none, with a radius only if the store is empty."""
-        trials, _, dim = store.unit.shape
-        rows, columns = np.zeros((trials, room), dtype=np.int64), np.zeros((trials, dim + 1, room))
-        few, short = _short(trials, dim, room)
-        around, counts = np.full((trials, 2, dim + 2), np.inf), np.zeros((trials, 5), dtype=np.int64)
-        around[:, :, :dim], around[store.size > 0, :, dim], counts[:, 2] = 0.0, -np.inf, store.size
-        return cls(rows, columns, few, short, around, counts, store.newest, [store.version])
+        from cocopt.kernels.growing import BLOCK
 
-    def resized(self, room: int) -> Near:
-        """With room for more rows, or fewer: a list that does not fit is made anew when it is needed, short ones too.
-
-        Nothing is shared with the old lists, which serve on.
-        """
-        trials, lines, _ = self.columns.shape
-        few, short = _short(trials, lines - 1, room)
-        around, counts = self.around.copy(), self.counts.copy()
-        gone = counts[:, 0] > room
-        around[gone, 0, -2], counts[gone, 0], around[:, 1, -2], counts[:, 1] = -np.inf, 0, -np.inf, 0
-        rows, columns = _resized(self.rows, 1, room), _resized(self.columns, 2, room)
-        return Near(rows, columns, few, short, around, counts, self.newest, [self.version[0]])
-
-
-def _short(trials: int, dim: int, room: int) -> tuple[Integers, Array]:
-    """Short lists of none, of lists with that much room."""
-    f = 2 * (min(dim, FEW) + 2 * isqrt(room))
-    return np.zeros((trials, f), dtype=np.int64), np.zeros((trials, dim + 1, f))
+        trials, _, n = store.unit.shape
+        last, levels = min(-(-n // FEW), 8), 1
+        total = last
+        while levels < LEVELS or 4 * BLOCK * last < store.most:
+            last, levels = 4 * last, levels + 1
+            total += last
+        blocks, around = np.zeros((trials, total, n + 2, BLOCK)), np.zeros((trials, levels, n + 2))
+        counts = np.zeros((trials, 2, levels), dtype=np.int64)
+        around[:, :, n] = np.where(store.size > 0, -np.inf, np.inf)[:, None]
+        counts[:, 1] = store.size[:, None]
+        work = np.empty((2, BLOCK * last))
+        return cls(blocks, around, counts, work, store.newest, [store.version], 4 * BLOCK * last)
 
 
 class Told(NamedTuple):
@@ -233,7 +223,6 @@ class Growing(NamedTuple):
     t: int  # how many constraints came
     store: Store
     near: Near
-    judge: int  # the round in which the room of the lists is judged next
     told: Told | None
     box: tuple[Array, Array]  # (B, n) each, an outer box; infinite if none may be forgotten for it
     due: int  # the number of rows at which forgetting is tried next
@@ -255,7 +244,7 @@ class Growing(NamedTuple):
         told = Told.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
         working = np.full((B, min(2 * n + 8, HELD)), -1)
         store = Store.empty(B, n)
-        return cls(K, batch, 0, store, Near.begin(store), PERIOD, told, box, 2 * ROOM, working, (), ((),) * B)
+        return cls(K, batch, 0, store, Near.begin(store), told, box, 2 * ROOM, working, (), ((),) * B)
 
     def plus(self, constraint: Constraint, active: Any = None) -> Growing:
         """With one more constraint, in the trials that are ``active`` (all if None, or if it is not affine).
@@ -285,14 +274,13 @@ class Growing(NamedTuple):
         """
         B, n, shape = prod(self.batch), self.K.dim, self.batch
         y = np.ascontiguousarray(point).reshape(B, n)
-        todo: Flags = np.ones(B, dtype=bool) if active is None else np.reshape(active, B)
+        todo: Flags = _EVERY if active is None else np.reshape(active, B)
         if self.t == 0:
-            x = y.copy()
-            x[todo] = self.K._project(y[todo])
+            x = np.where(todo[:, None], self.K._project(y), y)
             return self, Projection(x.reshape(*shape, n), "set", np.True_, np.zeros(shape)[()])
         after, x, left = self._kernel(y, todo)
         rung, least, every = "kernel", np.zeros(B), True
-        if left.size:  # rarely, unless K or a constraint is curved
+        if left is not None:  # rarely, unless K or a constraint is curved
             feasible = np.ones(B, dtype=bool)
             x[left], feasible[left], rung, working, binding = after._ladder(y, left)
             for i in np.flatnonzero(~feasible).tolist():
@@ -305,7 +293,7 @@ class Growing(NamedTuple):
             after = after._replace(working=working, binding=binding)._moved(x)
         flags = np.True_ if every else feasible.reshape(shape)[()]
         found = Projection(x.reshape(*shape, n), rung, flags, least.reshape(shape)[()])
-        return after._judged()._trimmed(every), found
+        return after._trimmed(every), found
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
@@ -315,9 +303,9 @@ class Growing(NamedTuple):
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
         after, total = self, np.zeros(x.shape[0])
         if self.told.size:
-            after = self._moved(x)
+            after = self._renewed()
             # a point of K that violates no row kept violates none that was forgotten
-            worst = violated(x, True, ROUNDING, *after._rows(), np.zeros(1, dtype=np.int64))[:, 0]
+            worst = violated(x, True, ROUNDING, *after._rows(), after.near.work, np.zeros(1, dtype=np.int64))[:, 0]
             for i in np.flatnonzero((worst >= 0) | ~np.asarray(self.K.contains(x))).tolist():
                 total[i] = self.told.squares(i, x[i])
         total = total.reshape(self.batch)
@@ -332,8 +320,8 @@ class Growing(NamedTuple):
         if self.told is not None:
             parts = zip(Told._fields, self.told[:3], strict=False)
             arrays.update({f"told.{name}": array[: self.told.size] for name, array in parts})
-        plain = {name: getattr(self, name) for name in ("t", "judge", "due", "binding")}
-        return plain | {"room": self.near.rows.shape[1]}, arrays
+        plain = {name: getattr(self, name) for name in ("t", "due", "binding")}
+        return plain, arrays
 
     @classmethod
     def from_arrays(
@@ -352,26 +340,26 @@ class Growing(NamedTuple):
         store = Store.of(*part("store", Store._fields[:4]))
         told = Told.of(*part("told", Told._fields[:3])) if "told.A" in arrays else None
         box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
-        near, (t, judge, due) = Near.begin(store, plain["room"]), (plain[name] for name in ("t", "judge", "due"))
-        return cls(K, batch, t, store, near, judge, told, box, due, arrays["working"], curved, binding)
+        t, due, near = plain["t"], plain["due"], Near.begin(store)
+        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding)
 
     def _rows(self) -> tuple[Any, ...]:
         """Store and list as `kernels.growing.violated` takes them."""
-        return *self.store[:2], self.store.size, *self.near[:6]
+        return *self.store[:2], self.store.size, *self.near[:3]
 
     def _renewed(self) -> Growing:
         """With lists that serve this store."""
         near, store = self.near, self.store
-        if near.newest is store.newest and near.version[0] <= store.version:
+        if near.newest is store.newest and near.version[0] <= store.version and store.most <= near.enough:
             near.version[0] = store.version
             return self
-        return self._replace(near=Near.begin(store, near.rows.shape[1]))
+        return self._replace(near=Near.begin(store))
 
-    def _kernel(self, y: Array, active: Flags) -> tuple[Growing, Array, Integers]:
-        """The projections that the compiled kernel finds; the list knows all rows then. Which trials it did not do."""
+    def _kernel(self, y: Array, active: Flags) -> tuple[Growing, Array, Integers | None]:
+        """The projections that the compiled kernel finds; which trials it did not do, None if it did all."""
         poly = None if self.curved else self.K.polyhedral()
         if poly is None:
-            return self._moved(self.near.around[:, 0, :-2]), y.copy(), np.flatnonzero(active)
+            return self._renewed(), y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
         from cocopt.kernels.active_set import scratch
         from cocopt.kernels.growing import box_many_rows
 
@@ -382,33 +370,21 @@ class Growing(NamedTuple):
         after = self._renewed()
         x, working, status = box_many_rows(
             y, active, poly.lower, poly.upper, own, right, poly.equalities, *after._rows(), self.working,
-            *scratch(right.size + self.working.shape[1], self.K.dim),
+            *scratch(right.size + self.working.shape[1], self.K.dim), after.near.work,
         )  # fmt: skip
-        left = np.flatnonzero(status)
-        if left.size:
+        left = None
+        if status.any():
+            left = np.flatnonzero(status)
             working[left] = self.working[left]
         return after._replace(working=working), x, left
 
     def _moved(self, x: Array) -> Growing:
-        """With lists that know all rows, around x where the old ones do not reach."""
+        """With lists around x where the old ones do not reach."""
         from cocopt.kernels.growing import relist
 
         after = self._renewed()
-        relist(x, *after._rows())
+        relist(x, *after._rows(), after.near.work)
         return after
-
-    def _judged(self) -> Growing:
-        """With more room in the lists if making them costs more than making short lists of them, less if far less."""
-        if self.t < self.judge:
-            return self
-        near, room = self.near, self.near.rows.shape[1]
-        looking, listing = near.counts[:, 3:].sum(axis=0).tolist()
-        near.counts[:, 3:] = 0
-        if 3 * looking > listing and room < self.store.most:
-            near = near.resized(2 * room)
-        elif 16 * looking < listing and room > ROOM:
-            near = near.resized(room // 2)
-        return self._replace(judge=self.t + PERIOD, near=near)
 
     def _trimmed(self, proven: bool) -> Growing:
         """Once there are many rows, without those that are slack all over the outer box, or repeat another.
@@ -427,6 +403,7 @@ class Growing(NamedTuple):
         like = np.zeros(2 * max(most, ROOM), dtype=np.int64)
         store = Store.of(*compact(unit, right, norm, place, like))
         working = np.where(self.working < 0, -1, np.take_along_axis(place, np.maximum(self.working, 0), axis=1))
+        working = np.take_along_axis(working, np.argsort(working < 0, axis=1, kind="stable"), axis=1)
         due = 4 * max(most, ROOM)
         return self._replace(store=store, box=(lower, upper), due=due, working=working)._renewed()
 
@@ -446,7 +423,7 @@ class Growing(NamedTuple):
             x[own], feasible[own], rung = self._solve(held[todo], [binding[i] for i in own], y, own)
             active = np.zeros(y.shape[0], dtype=bool)
             active[own] = feasible[own]
-            joins = violated(x, active, ROUNDING, *self._rows(), like)[trials]
+            joins = violated(x, active, ROUNDING, *self._rows(), self.near.work, like)[trials]
             # none twice, because the solver and this check round differently
             joins = np.where((joins[:, :, None] == held[:, None]).any(axis=-1), -1, joins)
             more: Flags = np.asarray((joins >= 0).any(axis=1))

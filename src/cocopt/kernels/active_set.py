@@ -162,17 +162,31 @@ def respond(y, rows, nu, order, held, z):
 
 @inlined
 def settle(z, lower, upper, x, free):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, and the last of these."""
-    size, changes, last = 0.0, 0, -1
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, and the sum of their places.
+
+    (Without branches, so that it becomes vector code. The sum is the place if there is only one.)
+    """
+    size, changes, places = 0.0, 0, 0
     for j in range(z.shape[0]):
         p = clip(z[j], lower[j], upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
-        if f != free[j]:
-            changes, last = changes + 1, j
+        other = 1 if f != free[j] else 0
+        changes, places = changes + other, places + other * j
         free[j] = f
         size += p * p
-    return np.sqrt(size), changes, last
+    return np.sqrt(size), changes, places
+
+
+@inlined
+def stays(z, lower, upper, a, alpha, free):
+    """Whether clip(z − α a) is linear from 0 to α: there a Newton step is exact."""
+    others = 0
+    for j in range(z.shape[0]):
+        new = z[j] - alpha * a[j]
+        f = 1.0 if clip(new, lower[j], upper[j]) == new else 0.0
+        others += 1 if f != free[j] or (f == 0.0 and (new > upper[j]) != (z[j] > upper[j])) else 0
+    return others == 0
 
 
 @inlined
@@ -317,13 +331,11 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             eager and changes > 0 and k < np.sum(free)
         ):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
-            for i in range(M):
-                excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
-                d[i] = -1.0 if state[i] == IN else excess
             worst = amiss
             for i in range(M):
-                if d[i] > worst:
-                    entered, worst, joins = i, d[i], True
+                excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
+                if excess > worst and state[i] != IN:
+                    entered, worst, joins = i, excess, True
             if settled and not joins:
                 enough = noise <= 0.25 * EMPTY * (y_norm + size)
                 if moves > (MOVES if enough else 0):
@@ -366,22 +378,23 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
                     ceiling, blocking = room, p
         if not (rd > 0.0 and rd < np.inf):
             return UNCONVERGED
-        # b such that h(α) = ⟨d, r(ν + α d)⟩, consistent with the residuals in hand
-        b, slope = -rd, 0.0
+        slope = 0.0
         for j in range(n):
             # what rounding leaves of dependent rows must not meet an infinite bound
             a[j] = a[j] if abs(a[j]) > 1e-14 * length else 0.0
-            b += a[j] * x[j]
             slope += a[j] * a[j] * free[j]
         tol = 0.25 * length * noise
-        if ceiling == np.inf:
-            least = limit(lower, upper, a, b)
-            if least > length * EMPTY * (size + y_norm) and not signed:
-                return INFEASIBLE
-            if least > -tol:
-                return TOUCHING
         alpha = min(1.0, ceiling)
-        if ceiling > 0.0 and rd > tol:
+        exact = abs(rd - slope) <= tol and stays(z, lower, upper, a, alpha, free)
+        if ceiling > 0.0 and rd > tol and not exact:
+            # b such that h(α) = ⟨d, r(ν + α d)⟩, consistent with the residuals in hand
+            b = dot(a, x) - rd
+            if ceiling == np.inf:
+                least = limit(lower, upper, a, b)
+                if least > length * EMPTY * (size + y_norm) and not signed:
+                    return INFEASIBLE
+                if least > -tol:
+                    return TOUCHING
             alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
         for p in range(k):
             nu[order[p]] += alpha * d[p]

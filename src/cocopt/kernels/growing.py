@@ -1,15 +1,15 @@
 """Projection onto a polyhedron and the few of very many rows that bind, and the lists that say where to look for them.
 
-The rows of a trial are normalised and stand in a store, the first ``size`` of it. A *list* has copies of those that
-matter around an anchor: within its radius no other row of the store can be violated. A *short list* has those of the
-list that matter around an anchor of its own, within a smaller radius. While a point stays within the latter only the
-short list is looked through; when it leaves, a new one is made from the list, and seldom a new list from all rows.
+The rows of a trial are normalised and stand in a store, the first ``size`` of it. *Lists* have copies of those that
+matter around an anchor: within a list's radius no row can be violated that is in the list behind it (for the last one,
+in the store) but not in the list itself, since its slack at the anchor is larger. So where a list and all behind it
+reach, none but its own rows can. Each has four times the room of the one before. While a point stays where the first
+one reaches, only that is looked through; when it leaves, a new one is made from the second, and so on.
 
-A store is the tuple (unit, right, size), its lists are the tuple (rows, columns, few, short, around, counts) and are
-changed in place. ``rows`` are the places in the store of the rows in the list, ``columns`` their normals and,
-below, their right sides; ``few`` and ``short`` are the same for the short list. Both have the order of the store. A
-line of ``around`` is a list's anchor, then its radius, then (for the short one) the radius that is usual. ``counts``:
-how many rows each has, how many of the store they know, and how many were looked at to make lists, and short lists.
+A store is the tuple (unit, right, size), its lists are the tuple (blocks, around, counts) and are changed in place. A
+list is some blocks, whose columns are rows: a normal and, below, the right side and the place in the store. A line of
+``around`` is a list's anchor, its radius, and the radius that is usual; ``counts`` are how many rows each list has and
+how many of the store it knows: of new ones it learns when it is looked at.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, inlined
-from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer
+from cocopt.kernels._jit import guvectorize, inlined, njit
+from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer, transpose
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
@@ -28,128 +28,160 @@ SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wid
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
 JOINS = 1000  # how often rows may join the working set in one projection
 AT_ONCE = 4  # how many may join at a time
-FRESH = 8  # of that many newest rows those that the target violates join at once
-LISTS = 2  # lists that are made in one projection
+FRESH = 4  # of that many newest rows those that the target violates join at once
+RECENT = 4  # rows that the next projection starts with, if no more bind
+LISTS = 2  # attempts in which lists are made
 FAR = 1000.0  # as for other kernels, but not for three digits: in a set that shrinks nearly every target is far
-CHUNK = 64  # rows of the store that are looked through at a time
-KNOWN, LOOKED, LISTED = 2, 3, 4  # places in ``counts``
-SHARE = 8  # the radius of a list is chosen by one of so many rows
+BLOCK = 64  # rows in a block of a list
+GUESSES = 16  # of the radius of a list, each half or twice the last, or between two
 
 
 @inlined
-def put(i, store, rows, columns, count):
-    """Puts row i of the store behind the others of a list."""
+def start(level, lists):
+    """The place of the first block of a list, behind those of the lists before it."""
+    return lists[3] * ((1 << 2 * level) - 1) // 3
+
+
+@inlined
+def all_lists(blocks, around, counts):
+    """The lists as a tuple, with the number of blocks of the first."""
+    return blocks, around, counts, 3 * blocks.shape[0] // ((1 << 2 * around.shape[0]) - 1)
+
+
+@inlined
+def put(i, store, block, place):
+    """Puts row i of the store in a place of a block."""
     unit, right, _ = store
     n = unit.shape[1]
-    rows[count], columns[n, count] = i, right[i]
+    block[n, place], block[n + 1, place] = right[i], i
     for j in range(n):
-        columns[j, count] = unit[i, j]
+        block[j, place] = unit[i, j]
 
 
 @inlined
-def enlist(x, store, lists):
-    """Makes a list around x of about half the rows that it has room for; the short list is void then."""
-    unit, right, size = store
-    rows, columns, _, _, around, counts = lists
-    n, room = x.shape[0], rows.shape[0]
-    half = room // 2
-    slack = np.empty(size)
-    for i in range(size):
-        slack[i] = right[i] - dot(unit[i], x)
-    radius, count = np.inf, 0
-    if size > half:
-        some = slack[::SHARE]
-        place = half * some.shape[0] // size
-        radius = np.partition(some, place)[place]
-        for i in range(size):
-            count += slack[i] < radius
-        if count > room:  # those few misled
-            radius = np.partition(slack, half)[half]
-    count = 0
-    for i in range(size):
-        if slack[i] < radius:
-            put(i, store, rows, columns, count)
-            count += 1
-    for j in range(n):
-        around[0, j] = x[j]
-    around[0, n], around[1, n] = radius, -np.inf
-    counts[0], counts[LOOKED] = count, counts[LOOKED] + size
-
-
-@inlined
-def shorten(x, lists):
-    """Makes a short list around x, which the list reaches.
-
-    The radius is the usual one, unless too many rows have less slack; if few have, the usual one grows.
-    """
-    rows, columns, few, short, around, counts = lists
-    n, size = x.shape[0], counts[0]
-    wanted = min(n + int(2.0 * np.sqrt(size)), few.shape[0] // 2)
-    excess = np.empty(size)
-    by_columns(columns, columns[n], size, x, excess)
-    reach, usual = around[0, n] - distance(x, around[0, :n]), around[1, n + 1]
-    radius, count = min(reach, usual), 0
-    for i in range(size):
-        count += excess[i] > -radius
-    if 2 * count > 3 * wanted or (usual == np.inf and size > wanted):
-        usual = -np.partition(excess, size - wanted)[size - wanted]
-        around[1, n + 1] = usual if usual > 0.0 else np.inf
-        radius = min(reach, usual)
-    elif 2 * count < wanted and radius == usual:
-        around[1, n + 1] = 1.25 * usual
-    count = 0
-    for i in range(size):  # (no branches: which rows are near cannot be predicted)
-        few[count] = i
-        count += excess[i] > -radius
-    for j in range(n + 1):
-        for c in range(count):
-            short[j, c] = columns[j, few[c]]
-    for c in range(count):
-        few[c] = rows[few[c]]
-    for j in range(n):
-        around[1, j] = x[j]
-    around[1, n] = radius
-    counts[1], counts[LISTED] = count, counts[LISTED] + size
-
-
-@inlined
-def reaches(around, x):
+def reaches(level, around, x):
     """Whether x is within the radius of a list."""
     n = x.shape[0]
-    return distance(x, around[:n]) <= around[n]
+    return distance(x, around[level, :n]) <= around[level, n]
 
 
 @inlined
-def approach(x, store, lists):
-    """Makes what new lists it takes to reach x."""
-    around = lists[4]
-    if not reaches(around[1], x):
-        if not reaches(around[0], x):
-            enlist(x, store, lists)
-        if reaches(around[0], x):  # unless more rows are violated than it has room for
-            shorten(x, lists)
-
-
-@inlined
-def learn(store, lists):
-    """Tells the lists about the rows that are new in the store; one that has no room for them gets the radius −inf."""
+def learn(level, store, lists):
+    """Tells a list about the rows that are new in the store; False if it has no room for them, and is void then."""
     unit, right, size = store
-    rows, columns, few, short, around, counts = lists
-    n = unit.shape[1]
-    for i in range(counts[KNOWN], size):
-        if right[i] - dot(unit[i], around[0, :n]) < around[0, n]:
-            if counts[0] == rows.shape[0]:
-                around[0, n] = around[1, n] = -np.inf
-                break
-            put(i, store, rows, columns, counts[0])
-            counts[0] += 1
-        if right[i] - dot(unit[i], around[1, :n]) < around[1, n]:
-            if counts[1] == few.shape[0]:
-                around[1, n] = -np.inf
-            else:
-                put(i, store, few, short, counts[1])
-                counts[1] += 1
-    counts[KNOWN] = size
+    blocks, around, counts, _ = lists
+    n, first, behind = unit.shape[1], start(level, lists), start(level + 1, lists)
+    for i in range(counts[1, level], size):
+        if right[i] - dot(unit[i], around[level, :n]) < around[level, n]:
+            block, place = first + counts[0, level] // BLOCK, counts[0, level] % BLOCK
+            if block == behind:
+                around[level, n] = -np.inf
+                return False
+            put(i, store, blocks[block], place)
+            counts[0, level] += 1
+    counts[1, level] = size
+    return True
+
+
+@inlined
+def serving(x, store, lists):
+    """The first list that has all rows that x can violate; if none has, the number of lists, for the store."""
+    around = lists[1]
+    level = around.shape[0]
+    while level > 0 and reaches(level - 1, around, x):
+        level -= 1
+    while level < around.shape[0] and not learn(level, store, lists):
+        level += 1
+    return level
+
+
+@njit
+def mark(size, slack, radius, marks):
+    """marks = 1 for rows with less slack than the radius, 0 for others; returns how many have."""
+    count = 0
+    for i in range(size):
+        marks[i] = 1 if slack[i] < radius else 0
+        count += marks[i]
+    return count
+
+
+@inlined
+def fill(level, x, store, lists, work):
+    """Makes a list around x from the one behind it, which reaches x.
+
+    Those before it are void then. It has between a quarter and three quarters of the rows that it has room for, and the
+    radius −inf if more are violated than that.
+    """
+    unit, right, size = store
+    blocks, around, counts, _ = lists
+    n, from_store, flat = x.shape[0], level + 1 == around.shape[0], blocks.reshape(-1)
+    first, behind = start(level, lists), start(level + 1, lists)
+    room = (behind - first) * BLOCK
+    if from_store:
+        work = np.empty((2, size))
+        slack = work[0]
+        for i in range(size):
+            slack[i] = right[i] - dot(unit[i], x)
+    else:
+        size, slack = counts[0, level + 1], work[0]
+        for b in range(0, size, BLOCK):
+            block = blocks[behind + b // BLOCK]
+            by_columns(block, block[n], min(BLOCK, size - b), x, slack[b:])
+        for i in range(size):
+            slack[i] = -slack[i]
+    marks, radius, low, high = work[1].view(np.int64), np.inf, -np.inf, np.inf
+    if 4 * size > 3 * room:
+        radius = around[level, n + 1]
+        if radius == 0.0:
+            radius = np.mean(np.abs(slack[:size]))
+    count = mark(size, slack, radius, marks)
+    for _ in range(GUESSES):
+        if 4 * count > 3 * room:
+            high = radius
+        elif 4 * count < min(room, size):
+            low = radius
+        else:
+            break
+        radius = 2.0 * low if high == np.inf else 0.5 * (max(low, 0.0) + high)
+        count = mark(size, slack, radius, marks)
+    else:
+        radius = low
+        mark(size, slack, radius, marks)
+    if radius < np.inf:
+        around[level, n + 1] = max(radius, 0.0)
+    count, chosen = 0, slack.view(np.int64)
+    for b in range(0, size, BLOCK):  # (no branches: which rows are near cannot be predicted)
+        place = b if from_store else (behind + b // BLOCK) * (n + 2) * BLOCK
+        for i in range(min(BLOCK, size - b)):
+            chosen[count] = place + i
+            count += marks[b + i]
+    for b in range(0, count, BLOCK):
+        block, some = blocks[first + b // BLOCK], min(BLOCK, count - b)
+        if from_store:
+            for c in range(some):
+                put(chosen[b + c], store, block, c)
+        else:
+            for j in range(n + 2):
+                for c in range(some):
+                    block[j, c] = flat[chosen[b + c] + j * BLOCK]
+    for j in range(n):
+        around[level, j] = x[j]
+    for void in range(level):
+        around[void, n] = -np.inf
+    around[level, n] = radius if radius > 0.0 else -np.inf
+    counts[0, level], counts[1, level] = count, store[2]
+
+
+@inlined
+def descend(level, x, store, lists, work):
+    """Makes the lists before this one around x; returns the first that serves x."""
+    around, n = lists[1], x.shape[0]
+    for first in range(level - 1, -1, -1):
+        fill(first, x, store, lists, work)
+        if around[first, n] < 0.0:
+            break
+        level = first
+    return level
 
 
 @inlined
@@ -163,54 +195,61 @@ def join(i, excess, found, most):
 
 
 @inlined
-def look_through(rows, columns, count, x, noise, eps, found, most):
-    """The rows of a list that x violates most, beyond rounding, join those found."""
-    last = found.shape[0] - 1
-    excess, right = np.empty(count), columns[x.shape[0]]
-    by_columns(columns, right, count, x, excess)
+def look_through(block, count, x, noise, eps, work, found, most):
+    """The rows of a block that x violates most, beyond rounding, join those found."""
+    n, last = x.shape[0], found.shape[0] - 1
+    excess, right = work[0], block[n]
+    by_columns(block, right, count, x, excess)
     for p in range(count):
         if excess[p] > noise:
             own = excess[p] - noise - eps * abs(right[p])
             if own > most[last]:
-                join(rows[p], own, found, most)
+                join(int(block[n + 1, p]), own, found, most)
 
 
 @inlined
-def search(x, store, lists, noise, eps, found, most):
-    """The rows that x violates most, beyond rounding; −1 for none.
+def search(level, x, store, lists, noise, eps, work, found, most):
+    """The rows that x violates most, beyond rounding; −1 for none. This list, or the store, must serve x.
 
     By the same sums wherever it looks: what is found must not depend on the lists.
     """
-    unit, _, size = store
-    rows, columns, few, short, around, counts = lists
-    for p in range(found.shape[0]):
-        found[p], most[p] = -1, 0.0
-    near = reaches(around[1], x)
-    if near or reaches(around[0], x):
-        if near:
-            rows, columns = few, short
-        look_through(rows, columns, counts[1 if near else 0], x, noise, eps, found, most)
+    blocks, around, counts, _ = lists
+    if level < around.shape[0]:
+        first = start(level, lists)
+        for b in range(0, counts[0, level], BLOCK):
+            count = min(BLOCK, counts[0, level] - b)
+            look_through(blocks[first + b // BLOCK], count, x, noise, eps, work, found, most)
     else:
-        places, some = np.empty(CHUNK, dtype=np.int64), np.empty((unit.shape[1] + 1, CHUNK))
-        for first in range(0, size, CHUNK):
-            count = min(CHUNK, size - first)
+        block = np.empty((x.shape[0] + 2, BLOCK))
+        for b in range(0, store[2], BLOCK):
+            count = min(BLOCK, store[2] - b)
             for p in range(count):
-                put(first + p, store, places, some, p)
-            look_through(places, some, count, x, noise, eps, found, most)
+                put(b + p, store, block, p)
+            look_through(block, count, x, noise, eps, work, found, most)
+
+
+@inlined
+def hold(i, store, k, held, vectors):
+    """Row i of the store becomes the k-th of the working set."""
+    unit, right, _ = store
+    vectors[7].view(np.int64)[k] = i
+    vectors[0, k], vectors[1, k], vectors[2, k], vectors[3, k] = right[i], np.inf, 0.0, OUT
+    for j in range(unit.shape[1]):
+        held[k, j] = unit[i, j]
 
 
 @guvectorize(
     [
         "float64[::1], boolean, float64[::1], float64[::1], float64[:,::1], float64[::1], int64, "
         "float64[:,::1], float64[::1], int64, "
-        "int64[::1], float64[:,::1], int64[::1], float64[:,::1], float64[:,::1], int64[::1], "
-        "int64[::1], float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1]"
+        "float64[:,:,::1], float64[:,::1], int64[:,::1], "
+        "int64[::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1]"
     ],
-    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(k),(e,k),(f),(e,f),(b,a),(h),(w),(s,n),(t,m)->(n),(w),()",
+    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(q,e,b),(l,a),(h,l),(w),(s,n),(t,m),(u,v)->(n),(w),()",
 )
 def box_many_rows(
     y, active, lower, upper, own, own_right, equalities,
-    unit, right, size, rows, columns, few, short, around, counts, warm, wide, tall,
+    unit, right, size, blocks, around, counts, warm, wide, tall, work,
     x, bound, status,
 ):  # fmt: skip
     """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
@@ -222,8 +261,7 @@ def box_many_rows(
     """
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
-    store, lists = (unit, right, size), (rows, columns, few, short, around, counts)
-    learn(store, lists)
+    store, lists = (unit, right, size), all_lists(blocks, around, counts)
     for i in range(w):
         bound[i] = -1
     for j in range(n):
@@ -236,41 +274,40 @@ def box_many_rows(
         status[0] = NONFINITE
         return
     held, _, _, lines, vectors = lay_out(wide, tall)
-    rights, caps, nu, state = vectors[0], vectors[1], vectors[2], vectors[3]
-    which, target = vectors[7].view(np.int64), y
+    nu, state, which, target = vectors[2], vectors[3], vectors[7].view(np.int64), y
     found, most = bound[:AT_ONCE], vectors[4][:AT_ONCE]  # what these are for comes at another time
     eps = rounding(n)
     k = p
     for i in range(p):
-        rights[i], which[i] = own_right[i], -1
+        vectors[0, i], vectors[1, i], nu[i] = own_right[i], np.inf, 0.0
+        state[i], which[i] = IN if i < equalities else OUT, -1
         for j in range(n):
-            held[i, j] = lines[j, i] = own[i, j]
-    for i in range(w + FRESH):
-        joins = warm[i] if i < w else size - 1 - (i - w)
-        new = joins >= 0 and k < m and (i < w or dot(unit[joins], y) > right[joins])
-        for q in range(p, k if i >= w else p):
-            new = new and which[q] != joins
+            held[i, j] = own[i, j]
+    while k < m and warm[k - p] >= 0:
+        hold(warm[k - p], store, k, held, vectors)
+        k += 1
+    for i in range(max(size - FRESH, 0), size):
+        new = k < m and dot(unit[i], y) > right[i]
+        for q in range(p, k):
+            new = new and which[q] != i
         if new:
-            which[k], rights[k] = joins, right[joins]
-            for j in range(n):
-                held[k, j] = lines[j, k] = unit[joins, j]
+            hold(i, store, k, held, vectors)
             k += 1
-    for i in range(m):
-        caps[i] = np.inf
-    for i in range(k):
-        nu[i] = 0.0
-        state[i] = IN if i < equalities else OUT
     for again in range(2):
         for attempt in range(JOINS):
+            transpose(held[:k], lines)
             status[0] = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
             if status[0] != CONVERGED:
                 return
             noise = y_norm + np.sqrt(dot(x, x))
             for i in range(k):
                 noise += abs(nu[i])
-            if attempt < LISTS:
-                approach(x, store, lists)
-            search(x, store, lists, noise * eps, eps, found, most)
+            for f in range(AT_ONCE):
+                found[f], most[f] = -1, 0.0
+            level = serving(x, store, lists)
+            if level > 0 and attempt < LISTS:
+                level = descend(level, x, store, lists, work)
+            search(level, x, store, lists, noise * eps, eps, work, found, most)
             joined = 0
             for f in range(AT_ONCE):
                 new = found[f] >= 0
@@ -282,16 +319,14 @@ def box_many_rows(
                     k = p
                     for i in range(p, m):
                         if state[i] == IN or i >= m - joined:
-                            which[k], rights[k], nu[k], state[k] = which[i], rights[i], nu[i], state[i]
-                            for j in range(n):
-                                held[k, j] = lines[j, k] = held[i, j]
+                            price, inside = nu[i], state[i]
+                            hold(which[i], store, k, held, vectors)
+                            nu[k], state[k] = price, inside
                             k += 1
                     if k == m:
                         status[0] = UNCONVERGED
                         return
-                which[k], rights[k], nu[k], state[k] = found[f], right[found[f]], 0.0, OUT
-                for j in range(n):
-                    held[k, j] = lines[j, k] = unit[found[f], j]
+                hold(found[f], store, k, held, vectors)
                 k += 1
                 joined += 1
             if joined == 0:
@@ -315,43 +350,42 @@ def box_many_rows(
             binding += 1
     for i in range(binding, AT_ONCE):
         bound[i] = -1
+    for i in range(p, k):
+        if state[i] != IN and binding < RECENT:
+            bound[binding] = which[i]
+            binding += 1
 
 
 @guvectorize(
     [
-        "float64[::1], boolean, float64, float64[:,::1], float64[::1], int64, int64[::1], float64[:,::1], "
-        "int64[::1], float64[:,::1], float64[:,::1], int64[::1], int64[::1], int64[::1]"
+        "float64[::1], boolean, float64, float64[:,::1], float64[::1], int64, "
+        "float64[:,:,::1], float64[:,::1], int64[:,::1], float64[:,::1], int64[::1], int64[::1]"
     ],
-    "(n),(),(),(c,n),(c),(),(k),(e,k),(f),(e,f),(b,a),(h),(g)->(g)",
+    "(n),(),(),(c,n),(c),(),(q,e,b),(l,a),(h,l),(u,v),(g)->(g)",
 )
-def violated(x, active, share, unit, right, size, rows, columns, few, short, around, counts, like, found):
-    """The rows that x violates most, by more than this share of their terms, as many as ``like`` has; −1 for none.
-
-    The lists must know all rows.
-    """
+def violated(x, active, share, unit, right, size, blocks, around, counts, work, like, found):
+    """The rows that x violates most, by more than this share of their terms, as many as ``like`` has; −1 for none."""
+    store, lists = (unit, right, size), all_lists(blocks, around, counts)
+    most = np.zeros(found.shape[0])
     for f in range(found.shape[0]):
         found[f] = -1
     if not active:
         return
-    most = np.empty(found.shape[0])
     noise = share * np.sqrt(dot(x, x))
-    store, lists = (unit, right, size), (rows, columns, few, short, around, counts)
-    search(x, store, lists, noise, share, found, most)
+    search(serving(x, store, lists), x, store, lists, noise, share, work, found, most)
 
 
 @guvectorize(
     [
-        "float64[::1], float64[:,::1], float64[::1], int64, int64[::1], float64[:,::1], "
-        "int64[::1], float64[:,::1], float64[:,::1], int64[::1], int64[::1]"
+        "float64[::1], float64[:,::1], float64[::1], int64, "
+        "float64[:,:,::1], float64[:,::1], int64[:,::1], float64[:,::1], int64[::1]"
     ],
-    "(n),(c,n),(c),(),(k),(e,k),(f),(e,f),(b,a),(h)->()",
+    "(n),(c,n),(c),(),(q,e,b),(l,a),(h,l),(u,v)->()",
 )
-def relist(x, unit, right, size, rows, columns, few, short, around, counts, listed):
-    """Tells the lists about new rows and makes them anew if they do not reach x; returns how many rows are listed."""
-    store, lists = (unit, right, size), (rows, columns, few, short, around, counts)
-    learn(store, lists)
-    approach(x, store, lists)
-    listed[0] = counts[0]
+def relist(x, unit, right, size, blocks, around, counts, work, serves):
+    """Makes those lists anew around x that do not reach it; returns which is the first that does."""
+    store, lists = (unit, right, size), all_lists(blocks, around, counts)
+    serves[0] = descend(serving(x, store, lists), x, store, lists, work)
 
 
 @guvectorize(
