@@ -15,7 +15,7 @@ Nothing of this approximates: a point is accepted when no row at all is violated
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isqrt, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
