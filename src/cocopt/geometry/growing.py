@@ -2,11 +2,11 @@
 
 Of the rows seen few can bind, and fewer do. Each trial keeps
 
-- a working set: the rows that bound last time, where the next projection starts;
-- a list of the rows that matter *near* its point: a ball around an anchor in which no other row can be violated (a
-  normalised row is met wherever ‖x − anchor‖ is at most its slack at the anchor), and a short list out of this one with
-  a smaller ball. While the point stays in that, no other row needs to be looked at; when it leaves, those of the list
-  are, once, and seldom all;
+- a working set: the rows that bound last time, or nearly, where the next projection starts;
+- lists of the rows that matter *near* its point, each with a ball around an anchor in which no other row can be
+  violated (a normalised row is met wherever ‖x − anchor‖ is at most its slack at the anchor): a short one, one with
+  four times its room out of which it is made, and so on. While the point stays in the balls, only the short list is
+  looked through; when it leaves, those of the next list are, once, and seldom all;
 - an outer box of the intersection: a row that is slack all over it is implied by the others and can be forgotten.
 
 Nothing of this approximates: a point is accepted when no row at all is violated by more than rounding.
@@ -37,7 +37,7 @@ Arrays = dict[str, NDArray[Any]]
 ROUNDING = 1e-13  # a row violated by less than this share of its terms counts as satisfied
 TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
 ROOM = 64  # with fewer rows than twice this none are forgotten
-FEW = 16  # dimensions for each of which the first list has a block
+FEW = 16  # dimensions for which the first list has one block; for more it has two
 LEVELS = 2  # lists at least; there are more if the last has not room for a quarter of the rows
 HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
 _EVERY: Flags = np.ones(1, dtype=bool)  # trials are active
@@ -145,7 +145,7 @@ class Near(NamedTuple):
         from cocopt.kernels.growing import BLOCK
 
         trials, _, n = store.unit.shape
-        last, levels = min(-(-n // FEW), 8), 1
+        last, levels = 1 if n <= FEW else 2, 1
         total = last
         while levels < LEVELS or 4 * BLOCK * last < store.most:
             last, levels = 4 * last, levels + 1
@@ -226,7 +226,7 @@ class Growing(NamedTuple):
     told: Told | None
     box: tuple[Array, Array]  # (B, n) each, an outer box; infinite if none may be forgotten for it
     due: int  # the number of rows at which forgetting is tried next
-    working: Integers  # (B, w), w = 2n + 8 or HELD: which rows the next projection starts with, −1 for none
+    working: Integers  # (B, w), w = 2n + 8 or HELD: the rows that the next projection starts with, then −1
     curved: tuple[Constraint, ...]  # constraints that are not affine
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
 

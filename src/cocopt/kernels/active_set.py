@@ -162,9 +162,9 @@ def respond(y, rows, nu, order, held, z):
 
 @inlined
 def settle(z, lower, upper, x, free):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, and the sum of their places.
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, the sum of their places.
 
-    (Without branches, so that it becomes vector code. The sum is the place if there is only one.)
+    (If only one changed, that is where. No branches, so that this becomes vector code.)
     """
     size, changes, places = 0.0, 0, 0
     for j in range(z.shape[0]):

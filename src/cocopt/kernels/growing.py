@@ -107,10 +107,10 @@ def mark(size, slack, radius, marks):
 
 @inlined
 def fill(level, x, store, lists, work):
-    """Makes a list around x from the one behind it, which reaches x.
+    """Makes a list around x from the one behind it, which serves x; those before it are void then.
 
-    Those before it are void then. It has between a quarter and three quarters of the rows that it has room for, and the
-    radius −inf if more are violated than that.
+    It gets between a quarter and three quarters of the rows that it has room for, fewer if there are not as many or if
+    no radius was found that leaves so many; it is void if more have no slack at all.
     """
     unit, right, size = store
     blocks, around, counts, _ = lists
@@ -256,8 +256,9 @@ def box_many_rows(
 
     The dual active-set method of `cocopt.kernels.rows` works on a working set, at first the rows ``warm``; whenever it
     is done, the most violated of the others join. Each time the dual gains, so this ends, and it ends at the projection
-    onto all rows. ``bound`` are those that bind, −1 for none. ``wide`` and ``tall`` are the `scratch` of p + w rows; if
-    more than w have to be held at once the status is UNCONVERGED. A trial that is not ``active`` gets y back.
+    onto all rows. ``bound`` are those that bind, then perhaps some that nearly do, then −1. ``wide`` and ``tall`` are
+    the `scratch` of p + w rows; if more than w have to be held at once the status is UNCONVERGED. ``work`` has a line
+    of numbers and one of marks for the rows of a list. A trial that is not ``active`` gets y back.
     """
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
