@@ -15,6 +15,7 @@ Nothing of this approximates: a point is accepted when no row at all is violated
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -43,6 +44,14 @@ HELD = 256  # rows that a working set of the kernel has room for at most; if mor
 _EVERY: Flags = np.ones(1, dtype=bool)  # trials are active
 
 JOIN = 4  # rows that join a working set of the ladder at a time
+
+
+@cache
+def kernels() -> Any:
+    """The compiled kernels, loaded when first used; looked up once, since a round takes microseconds."""
+    from cocopt.kernels import growing
+
+    return growing
 
 
 def _resized(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
@@ -96,8 +105,6 @@ class Store(NamedTuple):
 
     def plus(self, A: Array, b: Array) -> Store | None:
         """With the rows A (B, M, n), b (B, M), but for those with b = +inf; None if some length overflows."""
-        from cocopt.kernels.growing import append
-
         store, most, newest = self, self.most + b.shape[1], self.version == self.newest[0]
         if not newest or most > self.right.shape[1]:
             unit, right, norm = (_resized(part, 1, 2 * most) for part in self[:3])
@@ -105,10 +112,11 @@ class Store(NamedTuple):
                 self._replace(unit=unit, right=right, norm=norm) if newest else Store.of(unit, right, norm, self.size)
             )
         store.newest[0] += 1
-        size = append(A, b, store.size, store.unit, store.right, store.norm)
-        if size.min(initial=0) < 0:
+        size = kernels().append(A, b, store.size, store.unit, store.right, store.norm)
+        if np.minimum.reduce(size, initial=0) < 0:
             return None
-        return store._replace(size=size, most=int(size.max(initial=0)), version=store.newest[0])
+        most = int(np.maximum.reduce(size, initial=0))
+        return Store(store.unit, store.right, store.norm, size, most, store.newest[0], store.newest)
 
     def take(self, trials: Integers, index: Integers) -> tuple[Array, Array]:
         """(A, b) of some rows of some trials as they were told, index (trials, k); −1 for a row with b = +inf."""
@@ -142,20 +150,19 @@ class Near(NamedTuple):
     @classmethod
     def begin(cls, store: Store) -> Near:
         """Lists of none, with a radius only if the store is empty."""
-        from cocopt.kernels.growing import BLOCK
-
         trials, _, n = store.unit.shape
+        block = kernels().BLOCK
         last, levels = 1 if n <= FEW else 2, 1
         total = last
-        while levels < LEVELS or 4 * BLOCK * last < store.most:
+        while levels < LEVELS or 4 * block * last < store.most:
             last, levels = 4 * last, levels + 1
             total += last
-        blocks, around = np.zeros((trials, total, n + 2, BLOCK)), np.zeros((trials, levels, n + 2))
+        blocks, around = np.zeros((trials, total, n + 2, block)), np.zeros((trials, levels, n + 2))
         counts = np.zeros((trials, 2, levels), dtype=np.int64)
         around[:, :, n] = np.where(store.size > 0, -np.inf, np.inf)[:, None]
         counts[:, 1] = store.size[:, None]
-        work = np.empty((2, BLOCK * last))
-        return cls(blocks, around, counts, work, store.newest, [store.version], 4 * BLOCK * last)
+        work = np.empty((2, block * last))
+        return cls(blocks, around, counts, work, store.newest, [store.version], 4 * block * last)
 
 
 class Told(NamedTuple):
@@ -195,6 +202,25 @@ class Told(NamedTuple):
         return float(np.square(np.maximum(np.maximum.reduceat(A @ x - b, first), 0.0)).sum())
 
 
+class Own(NamedTuple):
+    """A polyhedral K as the kernel takes it: rows of length 1, of which the first are equations."""
+
+    lower: Array
+    upper: Array
+    rows: Array
+    right: Array
+    equalities: int
+
+    @classmethod
+    def of(cls, K: ConvexSet) -> Own | None:
+        """None if K is curved."""
+        poly = K.polyhedral()
+        if poly is None:
+            return None
+        length = np.sqrt(np.vecdot(poly.A, poly.A))
+        return cls(poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities)
+
+
 class Growing(NamedTuple):
     """S_t = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_t ≤ 0} of each trial, and exact projections onto it.
 
@@ -229,6 +255,7 @@ class Growing(NamedTuple):
     working: Integers  # (B, w), w = 2n + 8 or HELD: the rows that the next projection starts with, then −1
     curved: tuple[Constraint, ...]  # constraints that are not affine
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
+    own: Own | None  # K itself, if it is a polyhedron
 
     @classmethod
     def begin(cls, K: ConvexSet, batch: tuple[int, ...], *, forget: bool = False, archive: bool = True) -> Growing:
@@ -244,7 +271,7 @@ class Growing(NamedTuple):
         told = Told.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
         working = np.full((B, min(2 * n + 8, HELD)), -1)
         store = Store.empty(B, n)
-        return cls(K, batch, 0, store, Near.begin(store), told, box, 2 * ROOM, working, (), ((),) * B)
+        return cls(K, batch, 0, store, Near.begin(store), told, box, 2 * ROOM, working, (), ((),) * B, Own.of(K))
 
     def plus(self, constraint: Constraint, active: Any = None) -> Growing:
         """With one more constraint, in the trials that are ``active`` (all if None, or if it is not affine).
@@ -264,7 +291,7 @@ class Growing(NamedTuple):
         store = self.store.plus(A, b)
         if store is None:
             constraint._blame(np.zeros((*self.batch, n)))
-        return self._replace(t=t, store=store, told=told)
+        return Growing(self.K, self.batch, t, store, self.near, told, *self[6:])  # (`_replace` takes thrice as long)
 
     def project(self, point: Array, infeasible: str = "raise", active: Any = None) -> tuple[Growing, Projection]:
         """P_{S_t}(point) for each point of shape batch + (n,), as `cocopt.geometry.solve_projection`.
@@ -279,9 +306,9 @@ class Growing(NamedTuple):
             x = np.where(todo[:, None], self.K._project(y), y)
             return self, Projection(x.reshape(*shape, n), "set", np.True_, np.zeros(shape)[()])
         after, x, left = self._kernel(y, todo)
-        rung, least, every = "kernel", np.zeros(B), True
+        rung, every = "kernel", True
         if left is not None:  # rarely, unless K or a constraint is curved
-            feasible = np.ones(B, dtype=bool)
+            feasible, least = np.ones(B, dtype=bool), np.zeros(B)
             x[left], feasible[left], rung, working, binding = after._ladder(y, left)
             for i in np.flatnonzero(~feasible).tolist():
                 whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
@@ -291,21 +318,22 @@ class Growing(NamedTuple):
                 trials = np.flatnonzero(~feasible)
                 raise InfeasibleRound(trials.tolist(), least[trials])
             after = after._replace(working=working, binding=binding)._moved(x)
-        flags = np.True_ if every else feasible.reshape(shape)[()]
-        found = Projection(x.reshape(*shape, n), rung, flags, least.reshape(shape)[()])
-        return after._trimmed(every), found
+        x = x.reshape(*shape, n)
+        if every:
+            return after._trimmed(True), Projection(x, rung, np.True_, np.zeros(shape)[()])
+        return after._trimmed(False), Projection(x, rung, feasible.reshape(shape)[()], least.reshape(shape)[()])
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
-        from cocopt.kernels.growing import violated
-
         assert self.told is not None
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
         after, total = self, np.zeros(x.shape[0])
         if self.told.size:
             after = self._renewed()
             # a point of K that violates no row kept violates none that was forgotten
-            worst = violated(x, True, ROUNDING, *after._rows(), after.near.work, np.zeros(1, dtype=np.int64))[:, 0]
+            worst = kernels().violated(x, True, ROUNDING, *after._rows(), after.near.work, np.zeros(1, dtype=np.int64))[
+                :, 0
+            ]
             for i in np.flatnonzero((worst >= 0) | ~np.asarray(self.K.contains(x))).tolist():
                 total[i] = self.told.squares(i, x[i])
         total = total.reshape(self.batch)
@@ -341,7 +369,7 @@ class Growing(NamedTuple):
         told = Told.of(*part("told", Told._fields[:3])) if "told.A" in arrays else None
         box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
         t, due, near = plain["t"], plain["due"], Near.begin(store)
-        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding)
+        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding, Own.of(K))
 
     def _rows(self) -> tuple[Any, ...]:
         """Store and list as `kernels.growing.violated` takes them."""
@@ -357,33 +385,23 @@ class Growing(NamedTuple):
 
     def _kernel(self, y: Array, active: Flags) -> tuple[Growing, Array, Integers | None]:
         """The projections that the compiled kernel finds; which trials it did not do, None if it did all."""
-        poly = None if self.curved else self.K.polyhedral()
-        if poly is None:
-            return self._renewed(), y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
-        from cocopt.kernels.active_set import scratch
-        from cocopt.kernels.growing import box_many_rows
-
-        own, right = poly.A, poly.b
-        if right.size:
-            length = np.sqrt(np.vecdot(own, own))
-            own, right = own / length[:, None], right / length
-        after = self._renewed()
-        x, working, status = box_many_rows(
-            y, active, poly.lower, poly.upper, own, right, poly.equalities, *after._rows(), self.working,
-            *scratch(right.size + self.working.shape[1], self.K.dim), after.near.work,
-        )  # fmt: skip
+        own, after = self.own, self._renewed()
+        if self.curved or own is None:
+            return after, y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
+        memory = kernels().scratch(own.right.size + self.working.shape[1], self.K.dim)
+        x, working, status = kernels().box_many_rows(
+            y, active, *own, *after._rows(), self.working, *memory, after.near.work
+        )
         left = None
-        if status.any():
+        if np.count_nonzero(status):
             left = np.flatnonzero(status)
             working[left] = self.working[left]
-        return after._replace(working=working), x, left
+        return Growing(*after[:8], working, *after[9:]), x, left
 
     def _moved(self, x: Array) -> Growing:
         """With lists around x where the old ones do not reach."""
-        from cocopt.kernels.growing import relist
-
         after = self._renewed()
-        relist(x, *after._rows(), after.near.work)
+        kernels().relist(x, *after._rows(), after.near.work)
         return after
 
     def _trimmed(self, proven: bool) -> Growing:
@@ -395,13 +413,11 @@ class Growing(NamedTuple):
         """
         if self.store.most <= self.due or not (proven or np.isinf(self.box[0]).all()):
             return self
-        from cocopt.kernels.growing import compact, tighten
-
         unit, right, norm, size = self.store[:4]
-        lower, upper, place = tighten(unit, right, size, *self.box)
+        lower, upper, place = kernels().tighten(unit, right, size, *self.box)
         most = int(place.max(initial=-1)) + 1
         like = np.zeros(2 * max(most, ROOM), dtype=np.int64)
-        store = Store.of(*compact(unit, right, norm, place, like))
+        store = Store.of(*kernels().compact(unit, right, norm, place, like))
         working = np.where(self.working < 0, -1, np.take_along_axis(place, np.maximum(self.working, 0), axis=1))
         working = np.take_along_axis(working, np.argsort(working < 0, axis=1, kind="stable"), axis=1)
         due = 4 * max(most, ROOM)
@@ -412,8 +428,6 @@ class Growing(NamedTuple):
 
         (points, whether there is one, the rung, all working sets and binding curved constraints)
         """
-        from cocopt.kernels.growing import violated
-
         held, binding = self.working[trials], list(self.binding)
         x, feasible, rung = y.copy(), np.ones(y.shape[0], dtype=bool), "set"
         like = np.zeros(JOIN, dtype=np.int64)
@@ -423,7 +437,7 @@ class Growing(NamedTuple):
             x[own], feasible[own], rung = self._solve(held[todo], [binding[i] for i in own], y, own)
             active = np.zeros(y.shape[0], dtype=bool)
             active[own] = feasible[own]
-            joins = violated(x, active, ROUNDING, *self._rows(), self.near.work, like)[trials]
+            joins = kernels().violated(x, active, ROUNDING, *self._rows(), self.near.work, like)[trials]
             # none twice, because the solver and this check round differently
             joins = np.where((joins[:, :, None] == held[:, None]).any(axis=-1), -1, joins)
             more: Flags = np.asarray((joins >= 0).any(axis=1))

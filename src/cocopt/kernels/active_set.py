@@ -115,10 +115,14 @@ def by_columns(columns, right, count, x, r):
         x_1, x_2, x_3, x_4 = x[j], x[j + 1], x[j + 2], x[j + 3]
         for i in range(count):
             r[i] += (first[i] * x_1 + second[i] * x_2) + (third[i] * x_3 + fourth[i] * x_4)
-    for j in range(whole, n):
-        last, x_j = columns[j], x[j]
+    if n - whole > 1:
+        first, second, x_1, x_2 = columns[whole], columns[whole + 1], x[whole], x[whole + 1]
         for i in range(count):
-            r[i] += last[i] * x_j
+            r[i] += first[i] * x_1 + second[i] * x_2
+    if n % 2 == 1:
+        last, x_n = columns[n - 1], x[n - 1]
+        for i in range(count):
+            r[i] += last[i] * x_n
 
 
 @njit

@@ -18,11 +18,23 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, inlined, njit
-from cocopt.kernels.active_set import IN, OUT, by_columns, distance, dot, lay_out, maximise, nearer, transpose
+from cocopt.kernels.active_set import (
+    IN,
+    MANY,
+    OUT,
+    by_columns,
+    distance,
+    dot,
+    lay_out,
+    maximise,
+    nearer,
+    scratch,
+    transpose,
+)
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
-__all__ = ["append", "box_many_rows", "compact", "relist", "tighten", "violated"]
+__all__ = ["BLOCK", "append", "box_many_rows", "compact", "relist", "scratch", "tighten", "violated"]
 
 SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
@@ -96,11 +108,11 @@ def serving(x, store, lists):
 
 
 @njit
-def mark(size, slack, radius, marks):
-    """marks = 1 for rows with less slack than the radius, 0 for others; returns how many have."""
+def mark(size, excess, radius, marks):
+    """marks = 1 for rows with less slack, −excess, than the radius, 0 for others; returns how many have."""
     count = 0
     for i in range(size):
-        marks[i] = 1 if slack[i] < radius else 0
+        marks[i] = 1 if excess[i] > -radius else 0
         count += marks[i]
     return count
 
@@ -119,22 +131,20 @@ def fill(level, x, store, lists, work):
     room = (behind - first) * BLOCK
     if from_store:
         work = np.empty((2, size))
-        slack = work[0]
+        excess = work[0]
         for i in range(size):
-            slack[i] = right[i] - dot(unit[i], x)
+            excess[i] = dot(unit[i], x) - right[i]
     else:
-        size, slack = counts[0, level + 1], work[0]
+        size, excess = counts[0, level + 1], work[0]
         for b in range(0, size, BLOCK):
             block = blocks[behind + b // BLOCK]
-            by_columns(block, block[n], min(BLOCK, size - b), x, slack[b:])
-        for i in range(size):
-            slack[i] = -slack[i]
+            by_columns(block, block[n], min(BLOCK, size - b), x, excess[b:])
     marks, radius, low, high = work[1].view(np.int64), np.inf, -np.inf, np.inf
     if 4 * size > 3 * room:
         radius = around[level, n + 1]
         if radius == 0.0:
-            radius = np.mean(np.abs(slack[:size]))
-    count = mark(size, slack, radius, marks)
+            radius = np.mean(np.abs(excess[:size]))
+    count = mark(size, excess, radius, marks)
     for _ in range(GUESSES):
         if 4 * count > 3 * room:
             high = radius
@@ -143,13 +153,13 @@ def fill(level, x, store, lists, work):
         else:
             break
         radius = 2.0 * low if high == np.inf else 0.5 * (max(low, 0.0) + high)
-        count = mark(size, slack, radius, marks)
+        count = mark(size, excess, radius, marks)
     else:
         radius = low
-        mark(size, slack, radius, marks)
+        mark(size, excess, radius, marks)
     if radius < np.inf:
         around[level, n + 1] = max(radius, 0.0)
-    count, chosen = 0, slack.view(np.int64)
+    count, chosen = 0, excess.view(np.int64)
     for b in range(0, size, BLOCK):  # (no branches: which rows are near cannot be predicted)
         place = b if from_store else (behind + b // BLOCK) * (n + 2) * BLOCK
         for i in range(min(BLOCK, size - b)):
@@ -296,7 +306,8 @@ def box_many_rows(
             k += 1
     for again in range(2):
         for attempt in range(JOINS):
-            transpose(held[:k], lines)
+            if k >= MANY:
+                transpose(held[:k], lines)
             status[0] = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
             if status[0] != CONVERGED:
                 return
