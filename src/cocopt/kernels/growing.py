@@ -119,7 +119,7 @@ def mark(size, excess, radius, marks):
 
 @inlined
 def fill(level, x, store, lists, work):
-    """Makes a list around x from the one behind it, which serves x; those before it are void then.
+    """Makes a list around x from the one behind it, which serves x. Those before it must not be used until made anew.
 
     It gets between a quarter and three quarters of the rows that it has room for, fewer if there are not as many or if
     no radius was found that leaves so many; it is void if more have no slack at all.
@@ -176,8 +176,6 @@ def fill(level, x, store, lists, work):
                     block[j, c] = flat[chosen[b + c] + j * BLOCK]
     for j in range(n):
         around[level, j] = x[j]
-    for void in range(level):
-        around[void, n] = -np.inf
     around[level, n] = radius if radius > 0.0 else -np.inf
     counts[0, level], counts[1, level] = count, store[2]
 
