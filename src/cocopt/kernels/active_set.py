@@ -335,11 +335,13 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             eager and changes > 0 and k < np.sum(free)
         ):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
-            worst = amiss
             for i in range(M):
                 excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
-                if excess > worst and state[i] != IN:
-                    entered, worst, joins = i, excess, True
+                d[i] = -1.0 if state[i] == IN else excess
+            worst = amiss
+            for i in range(M):
+                if d[i] > worst:
+                    entered, worst, joins = i, d[i], True
             if settled and not joins:
                 enough = noise <= 0.25 * EMPTY * (y_norm + size)
                 if moves > (MOVES if enough else 0):
