@@ -41,9 +41,8 @@ ROOM = 64  # with fewer rows than twice this none are forgotten
 FEW = 16  # dimensions for which the first list has one block; for more it has two
 LEVELS = 2  # lists at least; there are more if the last has not room for a quarter of the rows
 HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
-_EVERY: Flags = np.ones(1, dtype=bool)  # trials are active
-
 JOIN = 4  # rows that join a working set of the ladder at a time
+_EVERY: Flags = np.ones(1, dtype=bool)  # trials are active
 
 
 @cache

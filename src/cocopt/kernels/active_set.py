@@ -391,8 +391,7 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             slope += a[j] * a[j] * free[j]
         tol = 0.25 * length * noise
         alpha = min(1.0, ceiling)
-        exact = abs(rd - slope) <= tol and stays(z, lower, upper, a, alpha, free)
-        if ceiling > 0.0 and rd > tol and not exact:
+        if not (tol < rd <= slope + tol and slope <= rd + tol and stays(z, lower, upper, a, alpha, free)):
             # b such that h(α) = ⟨d, r(ν + α d)⟩, consistent with the residuals in hand
             b = dot(a, x) - rd
             if ceiling == np.inf:
@@ -401,7 +400,8 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
                     return INFEASIBLE
                 if least > -tol:
                     return TOUCHING
-            alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
+            if ceiling > 0.0 and rd > tol:
+                alpha, _ = root(z, lower, upper, a, b, ceiling, tol, rd, slope)
         for p in range(k):
             nu[order[p]] += alpha * d[p]
         for j in range(n):
