@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ __all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
 KERNEL_ROWS = 128  # more rows go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
 ALONE = 1000  # rows, where there is no DAQP: an interior-point method takes ten to a thousand times as long
 DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
+IN_STEP = 160  # up to this product of rows and dimensions eight trials in step are faster than one after another
+A_FEW = 6  # trials, from which on they are
 
+_NO_PRICE = np.array([np.inf])
 _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection
 
 Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, rung
@@ -60,6 +64,10 @@ def solve_batch(
         if total is not None:
             return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
         return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
+    if type(K) is Box and cap is None and M * K.dim <= IN_STEP and (point.ndim > 1 or A.ndim > 2 or b.ndim > 1):
+        found = _in_step(K, A, b, point, total)
+        if found is not None:
+            return found
     if type(K) is Box and M <= KERNEL_ROWS and total is None:
         caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
         return *kernels.box_rows(point, K.lower, K.upper, core(A), core(b), caps, _NO_EQUALITIES, *memory), "kernel"
@@ -79,6 +87,31 @@ def solve_batch(
     caps = _uncapped(own + M)
     x, nu, status = kernels.box_rows_sum(point, lower, upper, core(A), core(b), total, caps, own, equalities, *memory)
     return x, nu[..., own:], status, "kernel"
+
+
+def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> Batch | None:
+    """The hinge prox of many trials, eight at a time; None if there are only a few."""
+    M, n = A.shape[-2:]
+    shape = point.shape[:-1]
+    if not shape == A.shape[:-2] == b.shape[:-1]:
+        shape = np.broadcast_shapes(shape, A.shape[:-2], b.shape[:-1], () if total is None else total.shape)
+    if prod(shape) < A_FEW:
+        return None
+    price = _NO_PRICE if total is None else _flat(total[..., None], shape, 1)[:, 0]
+    targets = point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n))
+    x, nu, status = kernels.box_rows_in_step(
+        _flat(targets, shape, 1), K.lower, K.upper, _flat(A, shape, 2), _flat(b, shape, 1), price, _uncapped(M),
+        *kernels.scratch(M, n), kernels.lanes(M, n),
+    )  # fmt: skip
+    return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
+
+
+def _flat(array: Array, shape: tuple[int, ...], axes: int) -> Array:
+    """With one leading axis: the trials, or 1 if all have the same."""
+    own, rest = array.shape[:-axes], array.shape[-axes:]
+    if own != shape and prod(own) > 1:
+        array = np.broadcast_to(array, shape + rest)
+    return core(array.reshape(-1, *rest))
 
 
 def kernel_rows(K: ConvexSet, projects: bool = True) -> int:

@@ -28,8 +28,10 @@ _HOMES = {
     "ball_rows_sum": "sumcap",
     "box_halfspace": "halfspace",
     "box_rows": "rows",
+    "box_rows_in_step": "in_step",
     "box_rows_sum": "sumcap",
     "fold": "ledger",
+    "lanes": "in_step",
     "norm_loss": "values",
     "polyhedron_rows": "polyhedron",
     "scratch": "active_set",
@@ -48,7 +50,7 @@ def compile_all() -> Iterator[tuple[str, float]]:
     from multiprocessing import get_context
 
     # the longest first
-    modules = ["growing", "sumcap", "ball", "rows", "polyhedron", "halfspace", "simplex", "ledger", "values"]
+    modules = ["growing", "in_step", "sumcap", "ball", "rows", "polyhedron", "halfspace", "simplex", "ledger", "values"]
     # an interrupt ends the workers at once, and what is waiting is not begun
     pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
     try:

@@ -13,7 +13,7 @@ from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.active_set import dot, in_ball, in_box
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, TOUCHING, UNCONVERGED
 
-__all__ = ["ball_rows_sum", "box_rows_sum"]
+__all__ = ["ball_rows_sum", "box_level", "box_rows_sum"]
 
 
 @njit
@@ -47,6 +47,7 @@ def _best_level(solve):
 
     @njit
     def level(where, own, y, A, b, price, cap, wide, tall, x, nu):
+        """The prox of y in x, its multipliers in ν; returns a status."""
         M = b.shape[0]
         shifted = np.empty(M)
         low, slope_low, value_low = 0.0, -np.inf, np.inf
@@ -99,7 +100,7 @@ def _best_level(solve):
     return level
 
 
-_box_level, _ball_level = _best_level(in_box), _best_level(in_ball)
+box_level, ball_level = _best_level(in_box), _best_level(in_ball)
 
 
 @guvectorize(
@@ -111,7 +112,7 @@ _box_level, _ball_level = _best_level(in_box), _best_level(in_ball)
 )
 def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, wide, tall, x, nu, status):
     """K = {lower ≤ x ≤ upper} with the first ``own`` rows; ``cap`` is infinite; otherwise as `box_rows`."""
-    status[0] = _box_level((lower, upper, equalities), own, y, A, b, price, cap, wide, tall, x, nu)
+    status[0] = box_level((lower, upper, equalities), own, y, A, b, price, cap, wide, tall, x, nu)
 
 
 @guvectorize(
@@ -123,4 +124,4 @@ def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, wide, tall,
 )
 def ball_rows_sum(y, center, radius, A, b, price, cap, wide, tall, x, nu, status):
     """K = {‖x − center‖ ≤ radius}; ``cap`` is infinite; otherwise as `ball_rows`."""
-    status[0] = _ball_level((center, radius), 0, y, A, b, price, cap, wide, tall, x, nu)
+    status[0] = ball_level((center, radius), 0, y, A, b, price, cap, wide, tall, x, nu)

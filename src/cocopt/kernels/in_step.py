@@ -1,0 +1,369 @@
+"""Projection onto a box and a few rows for many trials: eight at a time, in step.
+
+The method of `cocopt.kernels.active_set` as vector code. Each of eight lanes has a trial, and every step does the same
+for all of them: find x(ν), see which rows it violates, let the worst one in where those that are in have settled, and
+go along Newton's direction on these as far as the dual gains. A lane whose trial is done takes the next.
+
+What does not fit in, because it takes too many steps or rows, is far away, or has no solution, is left to the method
+for one trial. So nothing here needs to succeed: a point is accepted on the same conditions as there, or not at all.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from cocopt._arrays import Array
+from cocopt.kernels._jit import guvectorize, inlined
+from cocopt.kernels._vector import WIDTH, every, larger, load, root, save, size, smaller, some, spread, where
+from cocopt.kernels.active_set import in_box
+from cocopt.kernels.rounding import EMPTY, FAR, NEVER, rounding
+from cocopt.kernels.status import CONVERGED, UNCONVERGED
+from cocopt.kernels.sumcap import box_level
+
+__all__ = ["box_rows_in_step", "lanes"]
+
+SLOTS = 6  # rows that can be in at once
+STEPS = 16  # after so many a trial is left to the method for one
+TRIES = 6  # of the length of a step; what is left of it is for the next
+POOR, FAIR = (
+    1e-9,
+    0.1,
+)  # a pivot below the first counts as the second: where rows depend on each other any ascent will do
+
+_kept = threading.local()
+
+
+class Lines(NamedTuple):
+    """Where in memory, whose lines have a number for each lane, something begins."""
+
+    rows: int  # M·n lines: the normalised rows
+    right: int  # M
+    unit: int  # M: what the rows were multiplied by
+    r: int  # M: ⟨row, x⟩ − right
+    y: int  # n: the target
+    z: int  # n: y − Σ ν_i row_i over the rows that are in
+    x: int  # n: clip(z)
+    free: int  # n: 1 where x = z
+    a: int  # n: how z moves in a step
+    held: int  # SLOTS·n: the rows that are in; zeros where a slot is empty
+    held_right: int  # SLOTS
+    held_r: int  # SLOTS
+    which: int  # SLOTS: their numbers, −1 where a slot is empty
+    nu: int  # SLOTS: their multipliers
+    d: int  # SLOTS: how these move in a step
+    factor: int  # SLOTS²: L D Lᵀ of the matrix of that step
+    y_norm: int
+    x_norm: int
+    done: int  # 1 where x is the projection
+    joins: int  # the row that joins, −1 for none
+    trial: int  # whose lane it is, −1 for nobody's
+    age: int  # its steps
+    end: int
+
+
+def _lines(M, n):
+    """The lines for M rows of n coordinates."""
+    r, p, s = M * n, 3 * M + M * n, 3 * M + M * n + (5 + SLOTS) * n
+    e = s + SLOTS * (5 + SLOTS)
+    return Lines(
+        0, r, r + M, r + 2 * M,
+        p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 5 * n,
+        s, s + SLOTS, s + 2 * SLOTS, s + 3 * SLOTS, s + 4 * SLOTS, s + 5 * SLOTS,
+        e, e + 1, e + 2, e + 3, e + 4, e + 5, e + 6,
+    )  # fmt: skip
+
+
+lines = inlined(_lines)
+
+
+def lanes(rows: int, dim: int) -> Array:
+    """Memory for one call; a small one is kept for the thread."""
+    memory: Array | None = getattr(_kept, "memory", None)
+    size = _lines(rows, dim).end
+    if memory is None or memory.shape[0] != size:
+        memory = np.empty((size, WIDTH))
+        if rows * dim <= 10_000:
+            _kept.memory = memory
+    return memory
+
+
+@inlined
+def empty(s, lane, memory, at):
+    """The row in a slot of a lane leaves."""
+    n = at.z - at.y
+    memory[at.which + s, lane], memory[at.nu + s, lane], memory[at.held_right + s, lane] = -1.0, 0.0, 0.0
+    for j in range(n):
+        memory[at.held + s * n + j, lane] = 0.0
+
+
+@inlined
+def take(lane, t, y, A, b, memory, at):
+    """A lane takes a trial; False if its numbers are not for it (a row of zeros; infinite ones)."""
+    M, n = A.shape[1:]
+    own, other = t if A.shape[0] > 1 else 0, t if b.shape[0] > 1 else 0
+    square, fits = 0.0, True
+    for j in range(n):
+        square += y[t, j] * y[t, j]
+        memory[at.y + j, lane] = y[t, j]
+    for i in range(M):
+        length = 0.0
+        for j in range(n):
+            length += A[own, i, j] * A[own, i, j]
+        unit = 1.0 / np.sqrt(min(max(length, 1e-300), 1e300))
+        right = b[other, i] * unit if b[other, i] < np.inf else NEVER
+        fits = fits and 1e-300 < length < 1e300 and abs(right) <= NEVER
+        memory[at.right + i, lane], memory[at.unit + i, lane] = right, unit
+        for j in range(n):
+            memory[at.rows + i * n + j, lane] = A[own, i, j] * unit
+    memory[at.y_norm, lane] = np.sqrt(square)
+    return fits and square < np.inf
+
+
+@inlined
+def rest(lane, memory, at):
+    """A lane gets a problem that is solved."""
+    n = at.z - at.y
+    memory[at.y_norm, lane] = 0.0
+    for j in range(n):
+        memory[at.y + j, lane] = 0.0
+    for i in range(at.unit - at.right):
+        memory[at.right + i, lane] = NEVER
+        for j in range(n):
+            memory[at.rows + i * n + j, lane] = 0.0
+
+
+@inlined
+def leave(lane, memory, at):
+    """A lane becomes nobody's; until it is taken its last problem is solved again and again, for nobody."""
+    memory[at.trial, lane], memory[at.age, lane] = -1.0, 0.0
+    for s in range(SLOTS):
+        if memory[at.which + s, lane] >= 0.0:
+            empty(s, lane, memory, at)
+
+
+@inlined
+def look(k, eps, lower, upper, memory, at):
+    """Finds x(ν), who is done, and which row joins where one is violated; returns what counts as rounding."""
+    n, M = at.z - at.y, at.unit - at.right
+    zero, one, price, square = spread(0.0), spread(1.0), spread(0.0), spread(0.0)
+    for s in range(k):
+        price = price + load(memory, at.nu + s)
+    for j in range(n):
+        z = load(memory, at.y + j)
+        for s in range(k):
+            z = z - load(memory, at.nu + s) * load(memory, at.held + s * n + j)
+        x = smaller(larger(z, spread(lower[j])), spread(upper[j]))
+        save(memory, at.z + j, z)
+        save(memory, at.x + j, x)
+        save(memory, at.free + j, where(x == z, one, zero))
+        square = square + x * x
+    terms = load(memory, at.y_norm) + root(square)
+    noise = (terms + price) * eps
+    worst, joins = noise, spread(-1.0)
+    for i in range(M):
+        right = load(memory, at.right + i)
+        r = zero - right
+        for j in range(n):
+            r = r + load(memory, at.rows + i * n + j) * load(memory, at.x + j)
+        save(memory, at.r + i, r)
+        excess = r - size(right) * eps
+        worse = excess > worst
+        worst, joins = where(worse, excess, worst), where(worse, spread(float(i)), joins)
+    settled = zero == zero
+    for s in range(k):
+        right = load(memory, at.held_right + s)
+        r = zero - right
+        for j in range(n):
+            r = r + load(memory, at.held + s * n + j) * load(memory, at.x + j)
+        save(memory, at.held_r + s, r)
+        settled = settled & (size(r) <= noise + size(right) * eps)
+    done = settled & (joins < 0.0) & (noise <= terms * (0.25 * EMPTY))
+    save(memory, at.done, where(done, one, zero))
+    save(memory, at.joins, where(settled, joins, spread(-1.0)))
+    save(memory, at.x_norm, root(square))
+    return noise
+
+
+@inlined
+def let_in(k, memory, at):
+    """The rows that join get a slot each, if one is empty; returns how many slots are in use."""
+    n = at.z - at.y
+    for lane in range(WIDTH):
+        i = int(memory[at.joins, lane])
+        s = SLOTS if i < 0 else 0
+        while s < SLOTS and memory[at.which + s, lane] >= 0.0:
+            s += 1
+        if s < SLOTS:
+            if s == k:
+                save(memory, at.held_r + s, spread(0.0))
+                k += 1
+            memory[at.which + s, lane], memory[at.held_right + s, lane], memory[at.held_r + s, lane] = (
+                i,
+                memory[at.right + i, lane],
+                memory[at.r + i, lane],
+            )
+            for j in range(n):
+                memory[at.held + s * n + j, lane] = memory[at.rows + i * n + j, lane]
+    return k
+
+
+@inlined
+def newton(k, memory, at):
+    """The direction d on the rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds."""
+    n = at.z - at.y
+    for p in range(k):
+        d = load(memory, at.held_r + p)
+        for q in range(p + 1):
+            entry = spread(0.0)
+            for j in range(n):
+                entry = entry + load(memory, at.held + p * n + j) * load(memory, at.free + j) * load(
+                    memory, at.held + q * n + j
+                )
+            save(memory, at.factor + p * SLOTS + q, entry)
+        pivot = load(memory, at.factor + p * SLOTS + p)
+        for q in range(p):
+            entry = load(memory, at.factor + p * SLOTS + q)
+            for t in range(q):
+                entry = entry - load(memory, at.factor + p * SLOTS + t) * load(
+                    memory, at.factor + q * SLOTS + t
+                ) * load(memory, at.factor + t * SLOTS + t)
+            share = entry / load(memory, at.factor + q * SLOTS + q)
+            save(memory, at.factor + p * SLOTS + q, share)
+            pivot = pivot - share * entry
+            d = d - share * load(memory, at.d + q)
+        save(
+            memory, at.factor + p * SLOTS + p, where(pivot > POOR, pivot, spread(FAIR))
+        )  # (an empty slot has the pivot 0)
+        save(memory, at.d + p, d)
+    for t in range(k):
+        p = k - 1 - t
+        d = load(memory, at.d + p) / load(memory, at.factor + p * SLOTS + p)
+        for q in range(p + 1, k):
+            d = d - load(memory, at.factor + q * SLOTS + p) * load(memory, at.d + q)
+        save(memory, at.d + p, d)
+
+
+@inlined
+def advance(k, noise, lower, upper, memory, at):
+    """Goes along d, to where the dual gains no more or a multiplier is 0; rows with that multiplier leave."""
+    n = at.z - at.y
+    zero, one, never = spread(0.0), spread(1.0), spread(NEVER)
+    done = load(memory, at.done) > 0.0
+    ceiling, rd, length = never, zero, zero
+    for s in range(k):
+        d = load(memory, at.d + s)
+        rd, length = rd + d * load(memory, at.held_r + s), length + size(d)
+        ceiling = smaller(ceiling, where(d < 0.0, load(memory, at.nu + s) / smaller(d, spread(-1e-150)) * -1.0, never))
+    for j in range(n):
+        a = zero
+        for s in range(k):
+            a = a + load(memory, at.d + s) * load(memory, at.held + s * n + j)
+        save(memory, at.a + j, a)
+    tol = length * noise * 0.25
+    low, high, alpha = zero, ceiling, smaller(one, ceiling)
+    for _ in range(TRIES):  # h(α) = ⟨d, r(ν + α d)⟩ never increases; Newton's method inside a bracket of its root
+        h, slope = rd, zero
+        for j in range(n):
+            a = load(memory, at.a + j)
+            z = load(memory, at.z + j) - alpha * a
+            x = smaller(larger(z, spread(lower[j])), spread(upper[j]))
+            h = h + a * (x - load(memory, at.x + j))
+            free = where(x == z, a, zero)
+            slope = slope + free * free
+        above = h > 0.0
+        good = (size(h) <= tol) | (above & (alpha >= ceiling)) | done
+        if every(good):
+            break
+        low, high = where(above, alpha, low), where(above, high, alpha)
+        guess = alpha + h / larger(slope, spread(1e-150))
+        middle = where(high < never, (low + high) * 0.5, alpha * 2.0)
+        middle = where((guess >= ceiling) & above, ceiling, middle)
+        alpha = where(good, alpha, where((guess > low) & (guess < high), guess, middle))
+    alpha = where(done, zero, alpha)
+    for s in range(k):
+        d, nu = load(memory, at.d + s), load(memory, at.nu + s)
+        leaves = (d < 0.0) & (alpha >= nu / smaller(d, spread(-1e-150)) * -1.0) & (load(memory, at.done) < 1.0)
+        save(memory, at.nu + s, larger(nu + alpha * d, zero))
+        if some(leaves):
+            save(memory, at.joins, where(leaves, one, zero))
+            for lane in range(WIDTH):
+                if memory[at.joins, lane] > 0.0:
+                    empty(s, lane, memory, at)
+
+
+@inlined
+def accept(lane, t, price, memory, at, x, nu):
+    """Writes x and ν of a lane that is done; False if they are not for it to find.
+
+    That is if Σν exceeds the price, or if the target is so far away that x can have more digits.
+    """
+    total = 0.0
+    for i in range(nu.shape[1]):
+        nu[t, i] = 0.0
+    for s in range(SLOTS):
+        if memory[at.which + s, lane] >= 0.0:
+            i = int(memory[at.which + s, lane])
+            nu[t, i] = memory[at.nu + s, lane] * memory[at.unit + i, lane]
+            total += nu[t, i]
+    for j in range(x.shape[1]):
+        x[t, j] = memory[at.x + j, lane]
+    x_norm = memory[at.x_norm, lane]
+    return total <= price and (total == 0.0 or x_norm == 0.0 or memory[at.y_norm, lane] <= FAR * x_norm)
+
+
+@guvectorize(
+    [
+        "float64[:,::1], float64[::1], float64[::1], float64[:,:,::1], float64[:,::1], float64[::1], float64[::1], "
+        "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], int64[::1]"
+    ],
+    "(t,n),(n),(n),(p,m,n),(q,m),(r),(m),(w,n),(u,m),(v,e)->(t,n),(t,m),(t)",
+)
+def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, nu, status):
+    """As `box_rows`, or with a finite price as `box_rows_sum`, for t trials; of A, b, price there is one or t.
+
+    ``cap`` is infinite, ``wide`` and ``tall`` come from `scratch` and ``memory`` from `lanes`.
+    """
+    T, M = nu.shape
+    each_A, each_b, each_price = A.shape[0] > 1, b.shape[0] > 1, price.shape[0] > 1
+    at, eps = lines(M, y.shape[1]), rounding(y.shape[1])
+    for lane in range(WIDTH):
+        for s in range(SLOTS):
+            empty(s, lane, memory, at)
+        leave(lane, memory, at)
+        rest(lane, memory, at)
+    waiting, k, busy = 0, 0, True
+    while busy:
+        busy = False
+        for lane in range(WIDTH):
+            while memory[at.trial, lane] < 0.0 and waiting < T:
+                status[waiting] = UNCONVERGED
+                if take(lane, waiting, y, A, b, memory, at):
+                    memory[at.trial, lane] = waiting
+                else:
+                    rest(lane, memory, at)
+                waiting += 1
+            busy = busy or memory[at.trial, lane] >= 0.0
+        noise = look(k, eps, lower, upper, memory, at)
+        k = let_in(k, memory, at)
+        newton(k, memory, at)
+        advance(k, noise, lower, upper, memory, at)
+        for lane in range(WIDTH):
+            t, done = int(memory[at.trial, lane]), memory[at.done, lane] > 0.0
+            memory[at.age, lane] += 1.0
+            if t >= 0 and (done or memory[at.age, lane] > STEPS):
+                if done and accept(lane, t, price[t if each_price else 0], memory, at, x, nu):
+                    status[t] = CONVERGED
+                leave(lane, memory, at)
+        while k > 0 and not some(load(memory, at.which + k - 1) >= 0.0):
+            k -= 1
+    for t in range(T):
+        if status[t] == UNCONVERGED:
+            rows, right, most = A[t if each_A else 0], b[t if each_b else 0], price[t if each_price else 0]
+            if most == np.inf:
+                status[t] = in_box((lower, upper, 0), y[t], rows, right, cap, wide, tall, x[t], nu[t])
+            else:
+                status[t] = box_level((lower, upper, 0), 0, y[t], rows, right, most, cap, wide, tall, x[t], nu[t])
