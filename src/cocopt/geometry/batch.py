@@ -64,7 +64,7 @@ def solve_batch(
         if total is not None:
             return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
         return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
-    if type(K) is Box and cap is None and M * K.dim <= IN_STEP and (point.ndim > 1 or A.ndim > 2 or b.ndim > 1):
+    if type(K) is Box and cap is None and M * K.dim <= IN_STEP and (point.ndim > 1 or A.ndim > 2):
         found = _in_step(K, A, b, point, total)
         if found is not None:
             return found
@@ -93,8 +93,8 @@ def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> B
     """The hinge prox of many trials, eight at a time; None if there are only a few."""
     M, n = A.shape[-2:]
     shape = point.shape[:-1]
-    if not shape == A.shape[:-2] == b.shape[:-1]:
-        shape = np.broadcast_shapes(shape, A.shape[:-2], b.shape[:-1], () if total is None else total.shape)
+    if shape != A.shape[:-2]:
+        shape = np.broadcast_shapes(shape, A.shape[:-2])
     if prod(shape) < A_FEW:
         return None
     price = _NO_PRICE if total is None else _flat(total[..., None], shape, 1)[:, 0]

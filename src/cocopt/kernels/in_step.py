@@ -104,7 +104,7 @@ def empty(s, lane, memory, at):
 def take(lane, t, y, A, b, memory, at):
     """A lane takes a trial; False if its numbers are not for it (a row of zeros; infinite ones)."""
     M, n = A.shape[1:]
-    own, other = t if A.shape[0] > 1 else 0, t if b.shape[0] > 1 else 0
+    own = t if A.shape[0] > 1 else 0
     square, fits = 0.0, True
     for j in range(n):
         square += y[t, j] * y[t, j]
@@ -114,7 +114,7 @@ def take(lane, t, y, A, b, memory, at):
         for j in range(n):
             length += A[own, i, j] * A[own, i, j]
         unit = 1.0 / np.sqrt(min(max(length, 1e-300), 1e300))
-        right = b[other, i] * unit if b[other, i] < np.inf else NEVER
+        right = b[own, i] * unit if b[own, i] != np.inf else NEVER
         fits = fits and 1e-300 < length < 1e300 and abs(right) <= NEVER
         memory[at.right + i, lane], memory[at.unit + i, lane] = right, unit
         for j in range(n):
@@ -279,9 +279,8 @@ def advance(k, noise, lower, upper, memory, at):
         if every(good):
             break
         low, high = where(above, alpha, low), where(above, high, alpha)
-        guess = alpha + h / larger(slope, spread(1e-150))
-        middle = where(high < never, (low + high) * 0.5, alpha * 2.0)
-        middle = where((guess >= ceiling) & above, ceiling, middle)
+        guess = smaller(alpha + h / larger(slope, spread(1e-150)), alpha * 4.0)  # (h may be flat for a while)
+        middle = where(above & (guess >= ceiling), ceiling, (low + high) * 0.5)
         alpha = where(good, alpha, where((guess > low) & (guess < high), guess, middle))
     alpha = where(done, zero, alpha)
     for s in range(k):
@@ -320,15 +319,15 @@ def accept(lane, t, price, memory, at, x, nu):
         "float64[:,::1], float64[::1], float64[::1], float64[:,:,::1], float64[:,::1], float64[::1], float64[::1], "
         "float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], int64[::1]"
     ],
-    "(t,n),(n),(n),(p,m,n),(q,m),(r),(m),(w,n),(u,m),(v,e)->(t,n),(t,m),(t)",
+    "(t,n),(n),(n),(p,m,n),(p,m),(q),(m),(w,n),(u,m),(v,e)->(t,n),(t,m),(t)",
 )
 def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, nu, status):
-    """As `box_rows`, or with a finite price as `box_rows_sum`, for t trials; of A, b, price there is one or t.
+    """As `box_rows`, or with a finite price as `box_rows_sum`, for t trials, which may share (A, b) or the price.
 
     ``cap`` is infinite, ``wide`` and ``tall`` come from `scratch` and ``memory`` from `lanes`.
     """
     T, M = nu.shape
-    each_A, each_b, each_price = A.shape[0] > 1, b.shape[0] > 1, price.shape[0] > 1
+    each, each_price = A.shape[0] > 1, price.shape[0] > 1
     at, eps = lines(M, y.shape[1]), rounding(y.shape[1])
     for lane in range(WIDTH):
         for s in range(SLOTS):
@@ -362,7 +361,7 @@ def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, n
             k -= 1
     for t in range(T):
         if status[t] == UNCONVERGED:
-            rows, right, most = A[t if each_A else 0], b[t if each_b else 0], price[t if each_price else 0]
+            rows, right, most = A[t if each else 0], b[t if each else 0], price[t if each_price else 0]
             if most == np.inf:
                 status[t] = in_box((lower, upper, 0), y[t], rows, right, cap, wide, tall, x[t], nu[t])
             else:
