@@ -69,7 +69,7 @@ def test_equals_the_quadratic_program_over_the_whole_history(name, forget):
 def test_on_the_regression_few_rows_are_left():
     *_, (_, _, x, _, _, S) = play(*STREAMS["regression"], 2000, forget=True)
     assert np.abs(x).max() < 1e-3
-    assert S.near.around.shape[1] == growing.LEVELS  # no more lists than at the beginning
+    assert S.near.counts.shape[-1] == growing.LEVELS  # no more lists than at the beginning
     assert S.store.size.max() < 200  # of 8000
 
 
@@ -77,7 +77,8 @@ def test_the_others_are_rarely_looked_at():
     for name, (K, stream) in STREAMS.items():
         looked, before, all_rows = 0, np.zeros((0, N)), 0
         for *_, S in play(K, stream, 1500):
-            anchors, behind = S.near.around[0, :, :N].copy(), [*S.near.counts[0, 0, 1:], S.store.size[0]]
+            behind = [*S.near.counts[0, 0, 1:], S.store.size[0]]
+            anchors = S.near.around[0, :N, : len(behind)].T.copy()
             for level, anchor in enumerate(anchors):  # a list that was made anew looked at the one behind it
                 if level >= len(before) or (anchor != before[level]).any():
                     looked += int(behind[level])
@@ -237,7 +238,7 @@ def test_a_list_reaches_no_farther_than_those_behind_it():
     for y in ([0.0, 0.0], [0.0, 0.0], [-0.59, 0.0]):  # (after the first one repeated rows are looked for)
         S, found = S.project(np.array(y))
         np.testing.assert_array_equal(found.point, y)
-    first, second = S.near.around[0, :, 2]
+    first, second = S.near.around[0, 2, :2]
     assert first > 0.51
     assert 0.59 < second < 1.0
     for y in ([-1.1, 0.0], [-3.0, 0.0]):
@@ -449,7 +450,7 @@ def test_an_older_version_is_right_whatever_a_newer_one_does(step):
             y = y + step * rng.normal(size=3)
             older = S.plus(constraints.Affine(A, np.ones(20)))
             S, _ = older.project(y)
-            if S.near.around.shape != older.near.around.shape:
+            if S.near.counts.shape != older.near.counts.shape:
                 changes += 1
                 for _ in range(10):
                     S.project(3.0 * rng.normal(size=3))

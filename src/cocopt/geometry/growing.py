@@ -14,6 +14,7 @@ Nothing of this approximates: a point is accepted when no row at all is violated
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cache
 from math import prod
@@ -139,7 +140,7 @@ class Near(NamedTuple):
     """
 
     blocks: Array  # (B, blocks of all lists, n + 2, BLOCK)
-    around: Array  # (B, lists, n + 2)
+    around: Array  # (B, n + 2, WIDTH): a column a list
     counts: Integers  # (B, 2, lists)
     work: Array  # memory for one trial
     newest: list[int]  # they serve versions of the store that share this
@@ -150,18 +151,19 @@ class Near(NamedTuple):
     def begin(cls, store: Store) -> Near:
         """Lists of none, with a radius only if the store is empty."""
         trials, _, n = store.unit.shape
-        block = kernels().BLOCK
+        block, most = kernels().BLOCK, kernels().WIDTH
         last, levels = 1 if n <= FEW else 2, 1
         total = last
-        while levels < LEVELS or 4 * block * last < store.most:
+        while levels < LEVELS or (4 * block * last < store.most and levels < most):
             last, levels = 4 * last, levels + 1
             total += last
-        blocks, around = np.zeros((trials, total, n + 2, block)), np.zeros((trials, levels, n + 2))
+        blocks, around = np.zeros((trials, total, n + 2, block)), np.zeros((trials, n + 2, most))
         counts = np.zeros((trials, 2, levels), dtype=np.int64)
-        around[:, :, n] = np.where(store.size > 0, -np.inf, np.inf)[:, None]
+        around[:, n] = np.where(store.size > 0, -np.inf, np.inf)[:, None]
         counts[:, 1] = store.size[:, None]
         work = np.empty((2, block * last))
-        return cls(blocks, around, counts, work, store.newest, [store.version], 4 * block * last)
+        enough = 4 * block * last if levels < most else sys.maxsize
+        return cls(blocks, around, counts, work, store.newest, [store.version], enough)
 
 
 class Told(NamedTuple):

@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows has no such locks; there two first runs at once are the user's risk
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["guvectorize", "inlined", "njit"]
+__all__ = ["guvectorize", "in_order", "inlined", "njit"]
 
 # Sums may be reordered (that is what lets them use vector units); NaN and infinities keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -26,6 +26,8 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 njit = numba.njit(cache=False, fastmath=_FAST, error_model="numpy")
 # A call hands over some seven words an array: for what is called from few places, and often, its caller takes it in.
 inlined = numba.njit(cache=False, fastmath=_FAST, error_model="numpy", forceinline=True)
+# The same, but sums keep their order: for what has to be the same to the bit wherever it is taken in.
+in_order = numba.njit(cache=False, fastmath=_FAST - {"reassoc"}, error_model="numpy", forceinline=True)
 
 _FOLDER = Path(__file__).parent
 _announced = _warned = False

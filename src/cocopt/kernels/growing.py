@@ -7,9 +7,10 @@ reach, none but its own rows can. Each has four times the room of the one before
 one reaches, only that is looked through; when it leaves, a new one is made from the second, and so on.
 
 A store is the tuple (unit, right, size), its lists are the tuple (blocks, around, counts) and are changed in place. A
-list is some blocks, whose columns are rows: a normal and, below, the right side and the place in the store. A line of
-``around`` is a list's anchor, its radius, and the radius that is usual; ``counts`` are how many rows each list has and
-how many of the store it knows: of new ones it learns when it is looked at.
+list is some blocks, whose columns are rows: a normal and, below, the right side and the place in the store; they are
+looked at in groups of WIDTH. A column of ``around`` is a list's anchor, its radius, and the radius that is usual;
+``counts`` are how many rows each list has and how many of the store it knows: of new ones it learns when it is looked
+at.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -17,13 +18,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, inlined, njit
+from cocopt.kernels._jit import guvectorize, in_order, inlined, njit
+from cocopt.kernels._vector import WIDTH, load, root, save, some, spread
 from cocopt.kernels.active_set import (
     IN,
     MANY,
     OUT,
-    by_columns,
-    distance,
     dot,
     lay_out,
     maximise,
@@ -31,10 +31,10 @@ from cocopt.kernels.active_set import (
     scratch,
     transpose,
 )
-from cocopt.kernels.rounding import rounding
+from cocopt.kernels.rounding import NEVER, rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
-__all__ = ["BLOCK", "append", "box_many_rows", "compact", "relist", "scratch", "tighten", "violated"]
+__all__ = ["BLOCK", "WIDTH", "append", "box_many_rows", "compact", "relist", "scratch", "tighten", "violated"]
 
 SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
@@ -45,6 +45,7 @@ RECENT = 4  # rows that the next projection starts with, if no more bind
 LISTS = 2  # attempts in which lists are made
 FAR = 1000.0  # as for other kernels, but not for three digits: in a set that shrinks nearly every target is far
 BLOCK = 64  # rows in a block of a list
+GROUPS = BLOCK // WIDTH  # of rows that are looked at together
 GUESSES = 16  # of the radius of a list, each half or twice the last, or between two
 
 
@@ -57,7 +58,7 @@ def start(level, lists):
 @inlined
 def all_lists(blocks, around, counts):
     """The lists as a tuple, with the number of blocks of the first."""
-    return blocks, around, counts, 3 * blocks.shape[0] // ((1 << 2 * around.shape[0]) - 1)
+    return blocks, around, counts, 3 * blocks.shape[0] // ((1 << 2 * counts.shape[1]) - 1)
 
 
 @inlined
@@ -70,11 +71,26 @@ def put(i, store, block, place):
         block[j, place] = unit[i, j]
 
 
-@inlined
-def reaches(level, around, x):
-    """Whether x is within the radius of a list."""
+@in_order
+def excess(blocks, block, group, x):
+    """⟨row, x⟩ − right of the rows of a group; the same for a row wherever it stands."""
     n = x.shape[0]
-    return distance(x, around[level, :n]) <= around[level, n]
+    line = block * (n + 2) * GROUPS + group
+    total = spread(0.0) - load(blocks, line + n * GROUPS)
+    for j in range(n):
+        total = total + load(blocks, line + j * GROUPS) * x[j]
+    return total
+
+
+@inlined
+def close(block, count):
+    """Makes the places behind the first ``count`` of a block, in the same group, those of rows that never bind."""
+    n = block.shape[0] - 2
+    while count % WIDTH != 0:
+        block[n, count] = NEVER
+        for j in range(n):
+            block[j, count] = 0.0
+        count += 1
 
 
 @inlined
@@ -84,25 +100,35 @@ def learn(level, store, lists):
     blocks, around, counts, _ = lists
     n, first, behind = unit.shape[1], start(level, lists), start(level + 1, lists)
     for i in range(counts[1, level], size):
-        if right[i] - dot(unit[i], around[level, :n]) < around[level, n]:
+        slack = right[i]
+        for j in range(n):
+            slack -= unit[i, j] * around[j, level]
+        if slack < around[n, level]:
             block, place = first + counts[0, level] // BLOCK, counts[0, level] % BLOCK
             if block == behind:
-                around[level, n] = -np.inf
+                around[n, level] = -np.inf
                 return False
             put(i, store, blocks[block], place)
+            if place % WIDTH == 0:
+                close(blocks[block], place + 1)
             counts[0, level] += 1
     counts[1, level] = size
     return True
 
 
 @inlined
-def serving(x, store, lists):
+def serving(x, store, lists, work):
     """The first list that has all rows that x can violate; if none has, the number of lists, for the store."""
-    around = lists[1]
-    level = around.shape[0]
-    while level > 0 and reaches(level - 1, around, x):
+    _, around, counts, _ = lists
+    square = spread(0.0)
+    for j in range(x.shape[0]):
+        apart = load(around, j) - x[j]
+        square = square + apart * apart
+    save(work, 0, load(around, x.shape[0]) - root(square))
+    level = counts.shape[1]
+    while level > 0 and work[0, level - 1] >= 0.0:
         level -= 1
-    while level < around.shape[0] and not learn(level, store, lists):
+    while level < counts.shape[1] and not learn(level, store, lists):
         level += 1
     return level
 
@@ -126,25 +152,24 @@ def fill(level, x, store, lists, work):
     """
     unit, right, size = store
     blocks, around, counts, _ = lists
-    n, from_store, flat = x.shape[0], level + 1 == around.shape[0], blocks.reshape(-1)
+    n, from_store, flat = x.shape[0], level + 1 == counts.shape[1], blocks.reshape(-1)
     first, behind = start(level, lists), start(level + 1, lists)
     room = (behind - first) * BLOCK
     if from_store:
         work = np.empty((2, size))
-        excess = work[0]
+        slack = work[0]
         for i in range(size):
-            excess[i] = dot(unit[i], x) - right[i]
+            slack[i] = dot(unit[i], x) - right[i]
     else:
-        size, excess = counts[0, level + 1], work[0]
-        for b in range(0, size, BLOCK):
-            block = blocks[behind + b // BLOCK]
-            by_columns(block, block[n], min(BLOCK, size - b), x, excess[b:])
+        size, slack = counts[0, level + 1], work[0]
+        for g in range((size + WIDTH - 1) // WIDTH):
+            save(work, g, excess(blocks, behind + g // GROUPS, g % GROUPS, x))
     marks, radius, low, high = work[1].view(np.int64), np.inf, -np.inf, np.inf
     if 4 * size > 3 * room:
-        radius = around[level, n + 1]
+        radius = around[n + 1, level]
         if radius == 0.0:
-            radius = np.mean(np.abs(excess[:size]))
-    count = mark(size, excess, radius, marks)
+            radius = np.mean(np.abs(slack[:size]))
+    count = mark(size, slack, radius, marks)
     for _ in range(GUESSES):
         if 4 * count > 3 * room:
             high = radius
@@ -153,30 +178,31 @@ def fill(level, x, store, lists, work):
         else:
             break
         radius = 2.0 * low if high == np.inf else 0.5 * (max(low, 0.0) + high)
-        count = mark(size, excess, radius, marks)
+        count = mark(size, slack, radius, marks)
     else:
         radius = low
-        mark(size, excess, radius, marks)
+        mark(size, slack, radius, marks)
     if radius < np.inf:
-        around[level, n + 1] = max(radius, 0.0)
-    count, chosen = 0, excess.view(np.int64)
+        around[n + 1, level] = max(radius, 0.0)
+    count, chosen = 0, slack.view(np.int64)
     for b in range(0, size, BLOCK):  # (no branches: which rows are near cannot be predicted)
         place = b if from_store else (behind + b // BLOCK) * (n + 2) * BLOCK
         for i in range(min(BLOCK, size - b)):
             chosen[count] = place + i
             count += marks[b + i]
     for b in range(0, count, BLOCK):
-        block, some = blocks[first + b // BLOCK], min(BLOCK, count - b)
+        block, some_rows = blocks[first + b // BLOCK], min(BLOCK, count - b)
         if from_store:
-            for c in range(some):
+            for c in range(some_rows):
                 put(chosen[b + c], store, block, c)
         else:
             for j in range(n + 2):
-                for c in range(some):
+                for c in range(some_rows):
                     block[j, c] = flat[chosen[b + c] + j * BLOCK]
+        close(block, some_rows)
     for j in range(n):
-        around[level, j] = x[j]
-    around[level, n] = radius if radius > 0.0 else -np.inf
+        around[j, level] = x[j]
+    around[n, level] = radius if radius > 0.0 else -np.inf
     counts[0, level], counts[1, level] = count, store[2]
 
 
@@ -186,7 +212,7 @@ def descend(level, x, store, lists, work):
     around, n = lists[1], x.shape[0]
     for first in range(level - 1, -1, -1):
         fill(first, x, store, lists, work)
-        if around[first, n] < 0.0:
+        if around[n, first] < 0.0:
             break
         level = first
     return level
@@ -203,16 +229,18 @@ def join(i, excess, found, most):
 
 
 @inlined
-def look_through(block, count, x, noise, eps, work, found, most):
-    """The rows of a block that x violates most, beyond rounding, join those found."""
+def look_through(blocks, block, count, x, noise, eps, work, found, most):
+    """The first rows of a block that x violates most, beyond rounding, join those found."""
     n, last = x.shape[0], found.shape[0] - 1
-    excess, right = work[0], block[n]
-    by_columns(block, right, count, x, excess)
-    for p in range(count):
-        if excess[p] > noise:
-            own = excess[p] - noise - eps * abs(right[p])
-            if own > most[last]:
-                join(int(block[n + 1, p]), own, found, most)
+    for group in range((count + WIDTH - 1) // WIDTH):
+        worse = excess(blocks, block, group, x)
+        if some(worse > noise):
+            save(work, 0, worse)
+            for p in range(WIDTH):
+                place = group * WIDTH + p
+                own = work[0, p] - noise - eps * abs(blocks[block, n, place])
+                if own > most[last]:
+                    join(int(blocks[block, n + 1, place]), own, found, most)
 
 
 @inlined
@@ -221,19 +249,20 @@ def search(level, x, store, lists, noise, eps, work, found, most):
 
     By the same sums wherever it looks: what is found must not depend on the lists.
     """
-    blocks, around, counts, _ = lists
-    if level < around.shape[0]:
+    blocks, _, counts, _ = lists
+    if level < counts.shape[1]:
         first = start(level, lists)
         for b in range(0, counts[0, level], BLOCK):
             count = min(BLOCK, counts[0, level] - b)
-            look_through(blocks[first + b // BLOCK], count, x, noise, eps, work, found, most)
+            look_through(blocks, first + b // BLOCK, count, x, noise, eps, work, found, most)
     else:
-        block = np.empty((x.shape[0] + 2, BLOCK))
+        some_rows = np.empty((1, x.shape[0] + 2, BLOCK))
         for b in range(0, store[2], BLOCK):
             count = min(BLOCK, store[2] - b)
             for p in range(count):
-                put(b + p, store, block, p)
-            look_through(block, count, x, noise, eps, work, found, most)
+                put(b + p, store, some_rows[0], p)
+            close(some_rows[0], count)
+            look_through(some_rows, 0, count, x, noise, eps, work, found, most)
 
 
 @inlined
@@ -253,7 +282,7 @@ def hold(i, store, k, held, vectors):
         "float64[:,:,::1], float64[:,::1], int64[:,::1], "
         "int64[::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1]"
     ],
-    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(q,e,b),(l,a),(h,l),(w),(s,n),(t,m),(u,v)->(n),(w),()",
+    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(q,e,b),(e,a),(h,l),(w),(s,n),(t,m),(u,v)->(n),(w),()",
 )
 def box_many_rows(
     y, active, lower, upper, own, own_right, equalities,
@@ -314,7 +343,7 @@ def box_many_rows(
                 noise += abs(nu[i])
             for f in range(AT_ONCE):
                 found[f], most[f] = -1, 0.0
-            level = serving(x, store, lists)
+            level = serving(x, store, lists, work)
             if level > 0 and attempt < LISTS:
                 level = descend(level, x, store, lists, work)
             search(level, x, store, lists, noise * eps, eps, work, found, most)
@@ -371,7 +400,7 @@ def box_many_rows(
         "float64[::1], boolean, float64, float64[:,::1], float64[::1], int64, "
         "float64[:,:,::1], float64[:,::1], int64[:,::1], float64[:,::1], int64[::1], int64[::1]"
     ],
-    "(n),(),(),(c,n),(c),(),(q,e,b),(l,a),(h,l),(u,v),(g)->(g)",
+    "(n),(),(),(c,n),(c),(),(q,e,b),(e,a),(h,l),(u,v),(g)->(g)",
 )
 def violated(x, active, share, unit, right, size, blocks, around, counts, work, like, found):
     """The rows that x violates most, by more than this share of their terms, as many as ``like`` has; −1 for none."""
@@ -382,7 +411,7 @@ def violated(x, active, share, unit, right, size, blocks, around, counts, work, 
     if not active:
         return
     noise = share * np.sqrt(dot(x, x))
-    search(serving(x, store, lists), x, store, lists, noise, share, work, found, most)
+    search(serving(x, store, lists, work), x, store, lists, noise, share, work, found, most)
 
 
 @guvectorize(
@@ -390,12 +419,12 @@ def violated(x, active, share, unit, right, size, blocks, around, counts, work, 
         "float64[::1], float64[:,::1], float64[::1], int64, "
         "float64[:,:,::1], float64[:,::1], int64[:,::1], float64[:,::1], int64[::1]"
     ],
-    "(n),(c,n),(c),(),(q,e,b),(l,a),(h,l),(u,v)->()",
+    "(n),(c,n),(c),(),(q,e,b),(e,a),(h,l),(u,v)->()",
 )
 def relist(x, unit, right, size, blocks, around, counts, work, serves):
     """Makes those lists anew around x that do not reach it; returns which is the first that does."""
     store, lists = (unit, right, size), all_lists(blocks, around, counts)
-    serves[0] = descend(serving(x, store, lists), x, store, lists, work)
+    serves[0] = descend(serving(x, store, lists, work), x, store, lists, work)
 
 
 @guvectorize(
