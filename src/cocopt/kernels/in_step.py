@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt._arrays import Array
-from cocopt.kernels._jit import guvectorize, inlined
+from cocopt.kernels._jit import guvectorize, in_order
 from cocopt.kernels._vector import WIDTH, every, larger, load, root, save, size, smaller, some, spread, where
 from cocopt.kernels.active_set import in_box
 from cocopt.kernels.rounding import EMPTY, FAR, NEVER, rounding
@@ -29,10 +29,7 @@ __all__ = ["box_rows_in_step", "lanes"]
 SLOTS = 6  # rows that can be in at once
 STEPS = 16  # after so many a trial is left to the method for one
 TRIES = 6  # of the length of a step; what is left of it is for the next
-POOR, FAIR = (
-    1e-9,
-    0.1,
-)  # a pivot below the first counts as the second: where rows depend on each other any ascent will do
+POOR, FAIR = 1e-9, 0.1  # a pivot below the first counts as the second: of rows that depend any ascent will do
 
 _kept = threading.local()
 
@@ -42,7 +39,7 @@ class Lines(NamedTuple):
 
     rows: int  # M·n lines: the normalised rows
     right: int  # M
-    unit: int  # M: what the rows were multiplied by
+    label: int  # M: what else is to be known of a row; here what it was multiplied by
     r: int  # M: ⟨row, x⟩ − right
     y: int  # n: the target
     z: int  # n: y − Σ ν_i row_i over the rows that are in
@@ -59,9 +56,12 @@ class Lines(NamedTuple):
     y_norm: int
     x_norm: int
     done: int  # 1 where x is the projection
+    noise: int  # what counts as rounding there
     joins: int  # the row that joins, −1 for none
+    count: int  # rows in use
     trial: int  # whose lane it is, −1 for nobody's
     age: int  # its steps
+    tries: int  # for those who solve a problem in several tries, each with more rows
     end: int
 
 
@@ -73,11 +73,11 @@ def _lines(M, n):
         0, r, r + M, r + 2 * M,
         p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 5 * n,
         s, s + SLOTS, s + 2 * SLOTS, s + 3 * SLOTS, s + 4 * SLOTS, s + 5 * SLOTS,
-        e, e + 1, e + 2, e + 3, e + 4, e + 5, e + 6,
+        e, e + 1, e + 2, e + 3, e + 4, e + 5, e + 6, e + 7, e + 8, e + 9,
     )  # fmt: skip
 
 
-lines = inlined(_lines)
+lines = in_order(_lines)
 
 
 def lanes(rows: int, dim: int) -> Array:
@@ -91,7 +91,7 @@ def lanes(rows: int, dim: int) -> Array:
     return memory
 
 
-@inlined
+@in_order
 def empty(s, lane, memory, at):
     """The row in a slot of a lane leaves."""
     n = at.z - at.y
@@ -100,7 +100,7 @@ def empty(s, lane, memory, at):
         memory[at.held + s * n + j, lane] = 0.0
 
 
-@inlined
+@in_order
 def take(lane, t, y, A, b, memory, at):
     """A lane takes a trial; False if its numbers are not for it (a row of zeros; infinite ones)."""
     M, n = A.shape[1:]
@@ -116,39 +116,39 @@ def take(lane, t, y, A, b, memory, at):
         unit = 1.0 / np.sqrt(min(max(length, 1e-300), 1e300))
         right = b[own, i] * unit if b[own, i] != np.inf else NEVER
         fits = fits and 1e-300 < length < 1e300 and abs(right) <= NEVER
-        memory[at.right + i, lane], memory[at.unit + i, lane] = right, unit
+        memory[at.right + i, lane], memory[at.label + i, lane] = right, unit
         for j in range(n):
             memory[at.rows + i * n + j, lane] = A[own, i, j] * unit
     memory[at.y_norm, lane] = np.sqrt(square)
     return fits and square < np.inf
 
 
-@inlined
+@in_order
 def rest(lane, memory, at):
     """A lane gets a problem that is solved."""
     n = at.z - at.y
     memory[at.y_norm, lane] = 0.0
     for j in range(n):
         memory[at.y + j, lane] = 0.0
-    for i in range(at.unit - at.right):
+    for i in range(at.label - at.right):
         memory[at.right + i, lane] = NEVER
         for j in range(n):
             memory[at.rows + i * n + j, lane] = 0.0
 
 
-@inlined
+@in_order
 def leave(lane, memory, at):
     """A lane becomes nobody's; until it is taken its last problem is solved again and again, for nobody."""
-    memory[at.trial, lane], memory[at.age, lane] = -1.0, 0.0
+    memory[at.trial, lane], memory[at.age, lane], memory[at.tries, lane] = -1.0, 0.0, 0.0
     for s in range(SLOTS):
         if memory[at.which + s, lane] >= 0.0:
             empty(s, lane, memory, at)
 
 
-@inlined
-def look(k, eps, lower, upper, memory, at):
-    """Finds x(ν), who is done, and which row joins where one is violated; returns what counts as rounding."""
-    n, M = at.z - at.y, at.unit - at.right
+@in_order
+def look(M, k, eps, lower, upper, memory, at):
+    """Finds x(ν), who is done, and which of the first M rows joins where one is violated."""
+    n = at.z - at.y
     zero, one, price, square = spread(0.0), spread(1.0), spread(0.0), spread(0.0)
     for s in range(k):
         price = price + load(memory, at.nu + s)
@@ -185,10 +185,10 @@ def look(k, eps, lower, upper, memory, at):
     save(memory, at.done, where(done, one, zero))
     save(memory, at.joins, where(settled, joins, spread(-1.0)))
     save(memory, at.x_norm, root(square))
-    return noise
+    save(memory, at.noise, noise)
 
 
-@inlined
+@in_order
 def let_in(k, memory, at):
     """The rows that join get a slot each, if one is empty; returns how many slots are in use."""
     n = at.z - at.y
@@ -211,7 +211,7 @@ def let_in(k, memory, at):
     return k
 
 
-@inlined
+@in_order
 def newton(k, memory, at):
     """The direction d on the rows that are in: (A_F A_Fᵀ) d = r, F the coordinates between their bounds."""
     n = at.z - at.y
@@ -247,8 +247,8 @@ def newton(k, memory, at):
         save(memory, at.d + p, d)
 
 
-@inlined
-def advance(k, noise, lower, upper, memory, at):
+@in_order
+def advance(k, lower, upper, memory, at):
     """Goes along d, to where the dual gains no more or a multiplier is 0; rows with that multiplier leave."""
     n = at.z - at.y
     zero, one, never = spread(0.0), spread(1.0), spread(NEVER)
@@ -263,7 +263,7 @@ def advance(k, noise, lower, upper, memory, at):
         for s in range(k):
             a = a + load(memory, at.d + s) * load(memory, at.held + s * n + j)
         save(memory, at.a + j, a)
-    tol = length * noise * 0.25
+    tol = length * load(memory, at.noise) * 0.25
     low, high, alpha = zero, ceiling, smaller(one, ceiling)
     for _ in range(TRIES):  # h(α) = ⟨d, r(ν + α d)⟩ never increases; Newton's method inside a bracket of its root
         h, slope = rd, zero
@@ -294,7 +294,35 @@ def advance(k, noise, lower, upper, memory, at):
                     empty(s, lane, memory, at)
 
 
-@inlined
+@in_order
+def step(M, k, eps, lower, upper, memory, at):
+    """One step of all lanes, of which at most k slots are in use; returns how many are afterwards."""
+    look(M, k, eps, lower, upper, memory, at)
+    k = let_in(k, memory, at)
+    newton(k, memory, at)
+    advance(k, lower, upper, memory, at)
+    return k
+
+
+@in_order
+def in_use(k, memory, at):
+    """How many of the first k slots are, the others having been left."""
+    while k > 0 and not some(load(memory, at.which + k - 1) >= 0.0):
+        k -= 1
+    return k
+
+
+@in_order
+def prepare(memory, at):
+    """Lanes that are nobody's."""
+    for lane in range(WIDTH):
+        for s in range(SLOTS):
+            empty(s, lane, memory, at)
+        rest(lane, memory, at)
+        leave(lane, memory, at)
+
+
+@in_order
 def accept(lane, t, price, memory, at, x, nu):
     """Writes x and ν of a lane that is done; False if they are not for it to find.
 
@@ -306,7 +334,7 @@ def accept(lane, t, price, memory, at, x, nu):
     for s in range(SLOTS):
         if memory[at.which + s, lane] >= 0.0:
             i = int(memory[at.which + s, lane])
-            nu[t, i] = memory[at.nu + s, lane] * memory[at.unit + i, lane]
+            nu[t, i] = memory[at.nu + s, lane] * memory[at.label + i, lane]
             total += nu[t, i]
     for j in range(x.shape[1]):
         x[t, j] = memory[at.x + j, lane]
@@ -329,11 +357,7 @@ def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, n
     T, M = nu.shape
     each, each_price = A.shape[0] > 1, price.shape[0] > 1
     at, eps = lines(M, y.shape[1]), rounding(y.shape[1])
-    for lane in range(WIDTH):
-        for s in range(SLOTS):
-            empty(s, lane, memory, at)
-        leave(lane, memory, at)
-        rest(lane, memory, at)
+    prepare(memory, at)
     waiting, k, busy = 0, 0, True
     while busy:
         busy = False
@@ -346,10 +370,7 @@ def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, n
                     rest(lane, memory, at)
                 waiting += 1
             busy = busy or memory[at.trial, lane] >= 0.0
-        noise = look(k, eps, lower, upper, memory, at)
-        k = let_in(k, memory, at)
-        newton(k, memory, at)
-        advance(k, noise, lower, upper, memory, at)
+        k = step(M, k, eps, lower, upper, memory, at)
         for lane in range(WIDTH):
             t, done = int(memory[at.trial, lane]), memory[at.done, lane] > 0.0
             memory[at.age, lane] += 1.0
@@ -357,8 +378,7 @@ def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, n
                 if done and accept(lane, t, price[t if each_price else 0], memory, at, x, nu):
                     status[t] = CONVERGED
                 leave(lane, memory, at)
-        while k > 0 and not some(load(memory, at.which + k - 1) >= 0.0):
-            k -= 1
+        k = in_use(k, memory, at)
     for t in range(T):
         if status[t] == UNCONVERGED:
             rows, right, most = A[t if each else 0], b[t if each else 0], price[t if each_price else 0]
