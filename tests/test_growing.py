@@ -18,6 +18,7 @@ from cocopt.geometry import growing
 from cocopt.geometry.growing import Growing
 
 N = 10
+SEVERAL = 11  # trials, enough for them to go in step, and more than go at once
 
 
 def regression(rng, batch=()):
@@ -64,6 +65,18 @@ def test_equals_the_quadratic_program_over_the_whole_history(name, forget):
         if t < 50 or t % 97 == 0:
             expected = from_scratch(K.lower, K.upper, A, b, y)
             assert np.abs(x - expected).max() <= 1e-8 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("forget", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+def test_trials_in_step_equal_the_quadratic_program_over_the_whole_history(name, forget):
+    K, stream = STREAMS[name]
+    for t, y, x, A, b, _ in play(K, stream, 400, batch=(SEVERAL,), forget=forget):
+        assert excess(A, b, x) <= 1e-9
+        if t < 50 or t % 23 == 0:
+            i = t % SEVERAL
+            expected = from_scratch(K.lower, K.upper, A[i], b[i], y[i])
+            assert np.abs(x[i] - expected).max() <= 1e-8 * np.abs(x[i]).max()
 
 
 def test_on_the_regression_few_rows_are_left():
@@ -122,20 +135,22 @@ def test_simplex(forget):
             np.testing.assert_allclose(x, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("batch", [(), (SEVERAL,)])
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 6), rows=st.integers(1, 5), scale=st.floats(-6, 6))
-@settings(max_examples=40)
-def test_any_stream_equals_one_call_of_project(seed, n, rows, scale):
+@settings(max_examples=30)
+def test_any_stream_equals_one_call_of_project(batch, seed, n, rows, scale):
     rng = np.random.default_rng(seed)
     K = Box(-1.0, rng.uniform(0, 2, n))
     inside = K.project(rng.uniform(-1, 1, n))
-    S, told = Growing.begin(K, (), forget=bool(seed % 2)), []
+    S, told = Growing.begin(K, batch, forget=bool(seed % 2)), []
     for _ in range(12):
-        A = rng.normal(size=(rows, n)) * 10**scale * (rng.random((rows, n)) < 0.7)
-        b = A @ inside + np.where(rng.random(rows) < 0.2, np.inf, rng.exponential(0.3, rows)) * 10**scale
+        shape = (*batch, rows)
+        A = rng.normal(size=(*shape, n)) * 10**scale * (rng.random((*shape, n)) < 0.7)
+        b = A @ inside + np.where(rng.random(shape) < 0.2, np.inf, rng.exponential(0.3, shape)) * 10**scale
         if told and rng.random() < 0.3:
             A, b = told[-1].A, told[-1].b + rng.choice([0.0, 0.1]) * 10**scale  # the same again, or looser
         told.append(constraints.Affine(A, b))
-        y = rng.normal(size=n) * rng.choice([0.1, 1.0, 100.0])
+        y = rng.normal(size=(*batch, n)) * rng.choice([0.1, 1.0, 100.0])
         S, found = S.plus(told[-1]).project(y)
         expected = cocopt.project(K, constraints.Stack(told), y)
         np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-8)
@@ -146,11 +161,11 @@ def test_any_stream_equals_one_call_of_project(seed, n, rows, scale):
 def test_lists_that_overflow_and_move_change_nothing(seed):
     """Hundreds of rows in few dimensions, most of them near: lists overflow, move, grow, and rows are forgotten."""
     rng = np.random.default_rng(seed)
-    n, trials = int(rng.integers(1, 5)), 2
+    n, trials = int(rng.integers(1, 5)), int(rng.choice([2, SEVERAL]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(growing, "ROOM", 2)
         K = (Box(-1.0, 1.0, dim=n), Box(-np.inf, np.inf, dim=n), Ball(0.0, 1.0, dim=n))[seed % 3]
-        S, told, asleep = Growing.begin(K, (trials,), forget=bool(seed % 2)), [], np.array([False, True])
+        S, told, asleep = Growing.begin(K, (trials,), forget=bool(seed % 2)), [], np.arange(trials) % 3 == 1
         for t in range(25):
             A = rng.normal(size=(trials, int(rng.choice([3, 60])), n))
             A /= np.linalg.norm(A, axis=-1)[..., None]
@@ -190,15 +205,42 @@ def test_many_coordinates_need_no_square_memory():
 
 def test_a_batch_equals_its_trials():
     K, stream = STREAMS["around a ball"]
-    rounds = [stream(np.random.default_rng(t), (3, 2)) for t in range(150)]
-    whole = Growing.begin(K, (3, 2))
-    singles = {index: Growing.begin(K, ()) for index in np.ndindex(3, 2)}
+    rounds = [stream(np.random.default_rng(t), (3, 3)) for t in range(150)]
+    whole = Growing.begin(K, (3, 3))
+    singles = {index: Growing.begin(K, ()) for index in np.ndindex(3, 3)}
     for A, b, slope in rounds:
         whole, found = whole.plus(constraints.Affine(A, b)).project(3 * slope)
         for index, S in singles.items():
             S, own = S.plus(constraints.Affine(A[index], b[index])).project(3 * slope[index])
             singles[index] = S
             np.testing.assert_allclose(found.point[index], own.point, rtol=0, atol=1e-12)
+
+
+def test_in_step_no_trial_depends_on_its_neighbours():
+    """To the bit, whoever they are, and whoever sleeps."""
+    K, stream = STREAMS["around a ball"]
+    some, rng = np.arange(SEVERAL) % 4 != 2, np.random.default_rng(1)
+    whole, part = Growing.begin(K, (SEVERAL,)), Growing.begin(K, (int(some.sum()),))
+    for _ in range(200):
+        A, b, slope = stream(rng, (SEVERAL,))
+        whole, found = whole.plus(constraints.Affine(A, b)).project(
+            2 * slope, active=some | (rng.random(SEVERAL) < 0.5)
+        )
+        part, own = part.plus(constraints.Affine(A[some], b[some])).project(2 * slope[some])
+        np.testing.assert_array_equal(found.point[some], own.point)
+
+
+def test_in_step_is_as_one_by_one():
+    """A box as a polyhedron is not for the method in step."""
+    K, stream = STREAMS["around a ball"]
+    other = Polyhedron(np.vstack([np.eye(N), -np.eye(N)]), np.full(2 * N, 2.0))
+    rng = np.random.default_rng(2)
+    S, T = Growing.begin(K, (SEVERAL,)), Growing.begin(other, (SEVERAL,))
+    for _ in range(150):
+        A, b, slope = stream(rng, (SEVERAL,))
+        S, found = S.plus(constraints.Affine(A, b)).project(2 * slope)
+        T, naive = T.plus(constraints.Affine(A, b)).project(2 * slope)
+        np.testing.assert_allclose(found.point, naive.point, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("idle", [0, 10, 126, 127, 300])
@@ -416,7 +458,7 @@ def test_resumed_bit_for_bit(rows, tmp_path):
     assert learner.ledger == twin.ledger
 
 
-@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("batch", [(), (3,), (SEVERAL,)])
 def test_stored_and_restored_it_goes_on_bit_for_bit_though_rows_repeat(batch):
     """Rows that say the same at other lengths are told apart by rounding alone."""
     for seed in range(30):

@@ -389,10 +389,13 @@ class Growing(NamedTuple):
         own, after = self.own, self._renewed()
         if self.curved or own is None:
             return after, y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
-        memory = kernels().scratch(own.right.size + self.working.shape[1], self.K.dim)
-        x, working, status = kernels().box_many_rows(
-            y, active, *own, *after._rows(), self.working, *memory, after.near.work
+        n, kernel = self.K.dim, kernels()
+        memory = (
+            *kernel.scratch(own.right.size + self.working.shape[1], n),
+            after.near.work,
+            kernel.lanes(kernel.ROWS, n),
         )
+        x, working, status = kernel.box_many_rows(y, active, *own, *after._rows(), self.working, *memory)
         left = None
         if np.count_nonzero(status):
             left = np.flatnonzero(status)

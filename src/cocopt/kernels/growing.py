@@ -31,10 +31,23 @@ from cocopt.kernels.active_set import (
     scratch,
     transpose,
 )
+from cocopt.kernels.in_step import SLOTS, STEPS, in_use, lanes, leave, lines, prepare, step
 from cocopt.kernels.rounding import NEVER, rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
-__all__ = ["BLOCK", "WIDTH", "append", "box_many_rows", "compact", "relist", "scratch", "tighten", "violated"]
+__all__ = [
+    "BLOCK",
+    "ROWS",
+    "WIDTH",
+    "append",
+    "box_many_rows",
+    "compact",
+    "lanes",
+    "relist",
+    "scratch",
+    "tighten",
+    "violated",
+]
 
 SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
@@ -44,6 +57,8 @@ FRESH = 4  # of that many newest rows those that the target violates join at onc
 RECENT = 4  # rows that the next projection starts with, if no more bind
 LISTS = 2  # attempts in which lists are made
 FAR = 1000.0  # as for other kernels, but not for three digits: in a set that shrinks nearly every target is far
+ROWS = 16  # rows that a trial has room for where several go in step
+IN_STEP, SHORT = 8, 16  # trials from which on they do, dimensions up to which
 BLOCK = 64  # rows in a block of a list
 GROUPS = BLOCK // WIDTH  # of rows that are looked at together
 GUESSES = 16  # of the radius of a list, each half or twice the last, or between two
@@ -275,42 +290,19 @@ def hold(i, store, k, held, vectors):
         held[k, j] = unit[i, j]
 
 
-@guvectorize(
-    [
-        "float64[::1], boolean, float64[::1], float64[::1], float64[:,::1], float64[::1], int64, "
-        "float64[:,::1], float64[::1], int64, "
-        "float64[:,:,::1], float64[:,::1], int64[:,::1], "
-        "int64[::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[::1], int64[::1], int64[::1]"
-    ],
-    "(n),(),(n),(n),(p,n),(p),(),(c,n),(c),(),(q,e,b),(e,a),(h,l),(w),(s,n),(t,m),(u,v)->(n),(w),()",
-)
-def box_many_rows(
-    y, active, lower, upper, own, own_right, equalities,
-    unit, right, size, blocks, around, counts, warm, wide, tall, work,
-    x, bound, status,
-):  # fmt: skip
-    """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
-
-    The dual active-set method of `cocopt.kernels.rows` works on a working set, at first the rows ``warm``; whenever it
-    is done, the most violated of the others join. Each time the dual gains, so this ends, and it ends at the projection
-    onto all rows. ``bound`` are those that bind, then perhaps some that nearly do, then −1. ``wide`` and ``tall`` are
-    the `scratch` of p + w rows; if more than w have to be held at once the status is UNCONVERGED. ``work`` has a line
-    of numbers and one of marks for the rows of a list. A trial that is not ``active`` gets y back.
-    """
+@njit
+def alone(y, lower, upper, own, own_right, equalities, store, lists, warm, wide, tall, work, x, bound):
+    """One trial of `box_many_rows`; returns a status."""
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
-    store, lists = (unit, right, size), all_lists(blocks, around, counts)
+    unit, right, size = store
     for i in range(w):
         bound[i] = -1
     for j in range(n):
         x[j] = y[j]
-    status[0] = CONVERGED
-    if not active:
-        return
     y_norm = np.sqrt(dot(y, y))
     if not y_norm < np.inf:
-        status[0] = NONFINITE
-        return
+        return NONFINITE
     held, _, _, lines, vectors = lay_out(wide, tall)
     nu, state, which, target = vectors[2], vectors[3], vectors[7].view(np.int64), y
     found, most = bound[:AT_ONCE], vectors[4][:AT_ONCE]  # what these are for comes at another time
@@ -335,9 +327,9 @@ def box_many_rows(
         for attempt in range(JOINS):
             if k >= MANY:
                 transpose(held[:k], lines)
-            status[0] = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
-            if status[0] != CONVERGED:
-                return
+            status = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
+            if status != CONVERGED:
+                return status
             noise = y_norm + np.sqrt(dot(x, x))
             for i in range(k):
                 noise += abs(nu[i])
@@ -363,16 +355,14 @@ def box_many_rows(
                             nu[k], state[k] = price, inside
                             k += 1
                     if k == m:
-                        status[0] = UNCONVERGED
-                        return
+                        return UNCONVERGED
                 hold(found[f], store, k, held, vectors)
                 k += 1
                 joined += 1
             if joined == 0:
                 break
-            status[0] = UNCONVERGED
-        if status[0] != CONVERGED:
-            return
+        else:
+            return UNCONVERGED
         x_norm = np.sqrt(dot(x, x))
         if again == 1 or y_norm <= FAR * x_norm or x_norm == 0.0:
             break
@@ -393,6 +383,182 @@ def box_many_rows(
         if state[i] != IN and binding < RECENT:
             bound[binding] = which[i]
             binding += 1
+    return CONVERGED
+
+
+@in_order
+def held_by(lane, i, memory, at):
+    """Whether row i is one of a lane's."""
+    found = False
+    for r in range(int(memory[at.used, lane])):
+        found = found or memory[at.label + r, lane] == i
+    return found
+
+
+@in_order
+def enlist(lane, i, store, memory, at):
+    """Row i of the store becomes one of a lane's; False if there is no room."""
+    unit, right, _ = store
+    n, r = at.z - at.y, int(memory[at.used, lane])
+    if r == ROWS:
+        return False
+    memory[at.right + r, lane], memory[at.label + r, lane] = right[i], i
+    for j in range(n):
+        memory[at.rows + r * n + j, lane] = unit[i, j]
+    memory[at.used, lane] = r + 1
+    return True
+
+
+@in_order
+def take(lane, y, store, warm, memory, at):
+    """A lane takes a trial; False if its target is not finite."""
+    unit, right, size = store
+    square = dot(y, y)
+    if not square < np.inf:
+        return False
+    for j in range(y.shape[0]):
+        memory[at.y + j, lane] = y[j]
+    memory[at.y_norm, lane] = np.sqrt(square)
+    i = 0
+    while i < warm.shape[0] and warm[i] >= 0 and enlist(lane, warm[i], store, memory, at):
+        i += 1
+    for i in range(max(size - FRESH, 0), size):
+        if dot(unit[i], y) > right[i] and not held_by(lane, i, memory, at):
+            enlist(lane, i, store, memory, at)
+    return True
+
+
+@in_order
+def yield_lane(lane, memory, at):
+    """A lane's rows are nobody's."""
+    for r in range(int(memory[at.used, lane])):
+        memory[at.right + r, lane] = NEVER
+    memory[at.used, lane] = 0.0
+    leave(lane, memory, at)
+
+
+@in_order
+def widen(lane, x, eps, store, lists, memory, at, work, found, most):
+    """The rows that x violates most join a lane's; returns how many did, −1 if there is no room for them."""
+    for f in range(AT_ONCE):
+        found[f], most[f] = -1, 0.0
+    level = serving(x, store, lists, work)
+    if level > 0 and memory[at.tries, lane] < LISTS:
+        level = descend(level, x, store, lists, work)
+    memory[at.tries, lane] += 1.0
+    search(level, x, store, lists, memory[at.noise, lane], eps, work, found, most)
+    joined = 0
+    for f in range(AT_ONCE):
+        if found[f] >= 0 and not held_by(lane, found[f], memory, at):
+            if not enlist(lane, found[f], store, memory, at):
+                return -1
+            joined += 1
+    return joined
+
+
+@in_order
+def remember(lane, memory, at, bound):
+    """The rows of a lane that bind, then perhaps some that nearly do."""
+    binding = 0
+    for i in range(bound.shape[0]):
+        bound[i] = -1
+    for s in range(SLOTS):
+        r = int(memory[at.which + s, lane])
+        if r >= 0:
+            bound[binding] = int(memory[at.label + r, lane])
+            binding += 1
+    last = binding
+    for r in range(int(memory[at.used, lane])):
+        i, new = int(memory[at.label + r, lane]), last < RECENT
+        for q in range(binding):
+            new = new and bound[q] != i
+        if new:
+            bound[last] = i
+            last += 1
+
+
+@njit
+def together(y, lower, upper, unit, right, size, blocks, around, counts, warm, work, memory, most, x, bound, status):
+    """Those trials of `box_many_rows` that can go in step; the status of the others stays UNCONVERGED."""
+    trials, n = y.shape
+    at, eps, k, waiting, busy = lines(ROWS, n), rounding(n), 0, 0, True
+    prepare(memory, at)
+    for lane in range(WIDTH):
+        memory[at.used, lane] = 0.0
+    while busy:
+        busy, rows = False, 0
+        for lane in range(WIDTH):
+            while memory[at.trial, lane] < 0.0 and waiting < trials:
+                t = waiting
+                waiting += 1
+                if status[t] == UNCONVERGED and take(lane, y[t], (unit[t], right[t], size[t]), warm[t], memory, at):
+                    memory[at.trial, lane] = t
+            busy = busy or memory[at.trial, lane] >= 0.0
+            rows = max(rows, int(memory[at.used, lane]))
+        k = step(rows, k, eps, lower, upper, memory, at)
+        for lane in range(WIDTH):
+            t, done = int(memory[at.trial, lane]), memory[at.done, lane] > 0.0
+            memory[at.age, lane] += 1.0
+            if t < 0 or not (done or memory[at.age, lane] > STEPS):
+                continue
+            if done:
+                for j in range(n):
+                    x[t, j] = memory[at.x + j, lane]
+                store, lists = (unit[t], right[t], size[t]), all_lists(blocks[t], around[t], counts[t])
+                joined = widen(lane, x[t], eps, store, lists, memory, at, work, bound[t][:AT_ONCE], most)
+                if joined > 0:
+                    continue
+                x_norm = memory[at.x_norm, lane]
+                if joined == 0 and (memory[at.y_norm, lane] <= FAR * x_norm or x_norm == 0.0):
+                    remember(lane, memory, at, bound[t])
+                    status[t] = CONVERGED
+            yield_lane(lane, memory, at)
+        k = in_use(k, memory, at)
+
+
+@guvectorize(
+    [
+        "float64[:,::1], boolean[::1], float64[::1], float64[::1], float64[:,::1], float64[::1], int64, "
+        "float64[:,:,::1], float64[:,::1], int64[::1], "
+        "float64[:,:,:,::1], float64[:,:,::1], int64[:,:,::1], "
+        "int64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], "
+        "float64[:,::1], int64[:,::1], int64[::1]"
+    ],
+    "(r,n),(k),(n),(n),(p,n),(p),(),(r,c,n),(r,c),(r),(r,q,e,b),(r,e,a),(r,h,l),(r,w),(s,n),(t,m),(u,v),(g,a)"
+    "->(r,n),(r,w),(r)",
+)
+def box_many_rows(
+    y, active, lower, upper, own, own_right, equalities,
+    unit, right, size, blocks, around, counts, warm, wide, tall, work, memory,
+    x, bound, status,
+):  # fmt: skip
+    """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
+
+    An active-set method works on a working set, at first the rows ``warm``; whenever it is done, the most violated of
+    the others join. Each time the dual gains, so this ends, and it ends at the projection onto all rows. ``bound`` are
+    those that bind, then perhaps some that nearly do, then −1. Many trials over a box go in step, see
+    `cocopt.kernels.in_step`, with ``memory`` for ROWS rows; all others, and what is left, one by one by the method of
+    `cocopt.kernels.rows`. ``wide`` and ``tall`` are the `scratch` of p + w rows; if more than w have to be held at
+    once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the rows of a list. A trial
+    that is not ``active`` gets y back.
+    """
+    trials, n = y.shape
+    every = active.shape[0] == 1
+    for t in range(trials):
+        status[t] = UNCONVERGED if active[0 if every else t] else CONVERGED
+        if status[t] == CONVERGED:
+            x[t] = y[t]
+            bound[t] = -1
+    if own.shape[0] == 0 and trials >= IN_STEP and n <= SHORT:
+        together(
+            y, lower, upper, unit, right, size, blocks, around, counts, warm, work, memory, tall[0], x, bound, status
+        )
+    for t in range(trials):
+        if status[t] == UNCONVERGED:
+            store, lists = (unit[t], right[t], size[t]), all_lists(blocks[t], around[t], counts[t])
+            status[t] = alone(
+                y[t], lower, upper, own, own_right, equalities, store, lists, warm[t], wide, tall, work, x[t], bound[t]
+            )
 
 
 @guvectorize(

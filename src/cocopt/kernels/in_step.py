@@ -58,7 +58,7 @@ class Lines(NamedTuple):
     done: int  # 1 where x is the projection
     noise: int  # what counts as rounding there
     joins: int  # the row that joins, −1 for none
-    count: int  # rows in use
+    used: int  # how many rows are
     trial: int  # whose lane it is, −1 for nobody's
     age: int  # its steps
     tries: int  # for those who solve a problem in several tries, each with more rows
