@@ -60,7 +60,7 @@ def in_step(K: Box, A: Array, b: Array, y: Array, price: Any = (np.inf,)) -> tup
     """What the kernel itself finds, and whether some trial was left to the method for one."""
     M, n = A.shape[-2:]
     wide, tall = (np.full(memory.shape, np.nan) for memory in kernels.scratch(M, n))
-    caps, memory = np.full(M, np.inf), np.full(kernels.lanes(M, n).shape, np.nan)  # what it holds must not matter
+    caps, memory = np.full(M, np.inf), np.full(kernels.lane_memory(M, n).shape, np.nan)  # what it holds must not matter
     found = kernels.box_rows_in_step(y, K.lower, K.upper, A, b, np.array(price), caps, wide, tall, memory)
     return *found, not np.isnan(wide).all()
 

@@ -101,7 +101,7 @@ def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> B
     targets = point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n))
     x, nu, status = kernels.box_rows_in_step(
         _flat(targets, shape, 1), K.lower, K.upper, _flat(A, shape, 2), _flat(b, shape, 1), price, _uncapped(M),
-        *kernels.scratch(M, n), kernels.lanes(M, n),
+        *kernels.scratch(M, n), kernels.lane_memory(M, n),
     )  # fmt: skip
     return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
 

@@ -393,7 +393,7 @@ class Growing(NamedTuple):
         memory = (
             *kernel.scratch(own.right.size + self.working.shape[1], n),
             after.near.work,
-            kernel.lanes(kernel.ROWS, n),
+            kernel.lane_memory(kernel.ROWS, n),
         )
         x, working, status = kernel.box_many_rows(y, active, *own, *after._rows(), self.working, *memory)
         left = None

@@ -31,7 +31,7 @@ _HOMES = {
     "box_rows_in_step": "in_step",
     "box_rows_sum": "sumcap",
     "fold": "ledger",
-    "lanes": "in_step",
+    "lane_memory": "lanes",
     "norm_loss": "values",
     "polyhedron_rows": "polyhedron",
     "scratch": "active_set",

@@ -31,7 +31,7 @@ from cocopt.kernels.active_set import (
     scratch,
     transpose,
 )
-from cocopt.kernels.in_step import SLOTS, STEPS, in_use, lanes, leave, lines, prepare, step
+from cocopt.kernels.lanes import SLOTS, STEPS, in_use, lane_memory, leave, lines, prepare, step
 from cocopt.kernels.rounding import NEVER, rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 
@@ -42,7 +42,7 @@ __all__ = [
     "append",
     "box_many_rows",
     "compact",
-    "lanes",
+    "lane_memory",
     "relist",
     "scratch",
     "tighten",
@@ -221,7 +221,7 @@ def fill(level, x, store, lists, work):
     counts[0, level], counts[1, level] = count, store[2]
 
 
-@inlined
+@njit
 def descend(level, x, store, lists, work):
     """Makes the lists before this one around x; returns the first that serves x."""
     around, n = lists[1], x.shape[0]
@@ -258,7 +258,7 @@ def look_through(blocks, block, count, x, noise, eps, work, found, most):
                     join(int(blocks[block, n + 1, place]), own, found, most)
 
 
-@inlined
+@njit
 def search(level, x, store, lists, noise, eps, work, found, most):
     """The rows that x violates most, beyond rounding; −1 for none. This list, or the store, must serve x.
 
