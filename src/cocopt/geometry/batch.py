@@ -23,7 +23,7 @@ __all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
 KERNEL_ROWS = 128  # more rows go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
 ALONE = 1000  # rows, where there is no DAQP: an interior-point method takes ten to a thousand times as long
 DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
-IN_STEP = 160  # up to this product of rows and dimensions eight trials in step are faster than one after another
+IN_STEP = 100  # up to this product of rows and dimensions eight trials in step are faster than one after another
 A_FEW = 6  # trials, from which on they are
 
 _NO_PRICE = np.array([np.inf])
