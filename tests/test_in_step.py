@@ -67,7 +67,7 @@ def in_step(K: Box, A: Array, b: Array, y: Array, price: Any = (np.inf,)) -> tup
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=8)
-@given(n=st.integers(1, 8), M=st.integers(2, 8), seed=seeds)
+@given(n=st.integers(1, 8), M=st.integers(1, 8), seed=seeds)
 def test_each_trial_is_projected(kind: str, n: int, M: int, seed: int) -> None:
     K, A, b, y = draw(kind, n, M, seed)
     assert M * n <= IN_STEP
@@ -82,14 +82,14 @@ def test_each_trial_is_projected(kind: str, n: int, M: int, seed: int) -> None:
     rows = (np.matvec(A, x) - b) / unit
     size = 1.0 + np.abs(x).max()
     assert rows.max() <= 1e-11 * size
-    assert np.abs(np.where(nu > 0, rows, 0.0)).max() <= 1e-11 * size
+    assert np.abs(np.where(nu > 0, rows, 0.0)).max() <= (1e-9 if kind == "far" else 1e-11) * size  # y − ν a cancels
     reach = 1.0 + np.abs(y).max() + (nu * unit).max()
     np.testing.assert_allclose(np.clip(y - np.vecmat(nu, A), K.lower, K.upper), x, rtol=0, atol=1e-12 * reach)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "far"])
 @settings(max_examples=4)
-@given(n=st.integers(1, 6), M=st.integers(2, 6), seed=seeds)
+@given(n=st.integers(1, 6), M=st.integers(1, 6), seed=seeds)
 def test_it_is_that_of_least_distance(kind: str, n: int, M: int, seed: int) -> None:
     K, A, b, y = draw(kind, n, M, seed)
     x = cocopt.project(K, constraints.Affine(A, b), y)
@@ -99,7 +99,7 @@ def test_it_is_that_of_least_distance(kind: str, n: int, M: int, seed: int) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=4)
-@given(n=st.integers(1, 8), M=st.integers(2, 8), seed=seeds)
+@given(n=st.integers(1, 8), M=st.integers(1, 8), seed=seeds)
 def test_with_others_as_alone(kind: str, n: int, M: int, seed: int) -> None:
     """Which is another kernel; in another order, among other neighbours, it is the same to the bit."""
     K, A, b, y = draw(kind, n, M, seed)
@@ -121,9 +121,26 @@ def test_ordinary_trials_are_done_in_step() -> None:
         assert np.mean(left) <= most
 
 
+@settings(max_examples=10)
+@given(n=st.integers(1, 8), seed=seeds)
+def test_one_row_and_its_cap(n: int, seed: int) -> None:
+    """KKT: the point answers a multiplier that is 0, that of a row which binds, or at its cap."""
+    K, A, b, y = draw("ordinary", n, 1, seed)
+    cap = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 1e3, np.inf], TRIALS)
+    x, nu, status = (
+        kernels.box_halfspace_in_step(y, K.lower, K.upper, A[:, 0], b[:, 0], cap, kernels.lane_memory(1, n))
+    )  # fmt: skip
+    assert (status == CONVERGED).all()
+    np.testing.assert_allclose(np.clip(y - nu[:, None] * A[:, 0], K.lower, K.upper), x, rtol=0, atol=1e-13)
+    row, tight = np.vecdot(A[:, 0], x) - b[:, 0], 1e-13 * (1 + np.linalg.norm(A[:, 0], axis=1) * np.abs(y).max())
+    assert ((nu >= 0.0) & (nu <= cap)).all()
+    assert (row[nu < cap] <= tight[nu < cap]).all()
+    assert (row[nu > 0.0] >= -tight[nu > 0.0]).all()
+
+
 @pytest.mark.parametrize("prices", [1, TRIALS])
 @settings(max_examples=6)
-@given(n=st.integers(2, 5), M=st.integers(2, 4), seed=seeds)
+@given(n=st.integers(2, 5), M=st.integers(1, 4), seed=seeds)
 def test_a_cap_on_the_sum(prices: int, n: int, M: int, seed: int) -> None:
     """Weights that bind, that do not, 0, and infinity."""
     K, A, b, y = draw("ordinary", n, M, seed)
@@ -190,14 +207,15 @@ def test_awkward_neighbours_disturb_nobody() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", ["A", "b", "point"])
-def test_what_is_not_finite_is_named(name: str, bad: float) -> None:
-    K, A, b, y = draw("ordinary", 5, 3, 2)
+@pytest.mark.parametrize("M", [1, 3])
+def test_what_is_not_finite_is_named(M: int, name: str, bad: float) -> None:
+    K, A, b, y = draw("ordinary", 5, M, 2)
     part = {"A": A, "b": b, "point": y}[name]
-    part[(9, *([1] * (part.ndim - 1)))] = bad
+    part[(9, *([0] * (part.ndim - 1)))] = bad
     if name == "b" and bad == np.inf:
         assert cocopt.project(K, constraints.Affine(A, b), y).shape == y.shape  # an idle row
         return
-    with np.errstate(all="ignore"), pytest.raises(InvalidInput, match=name):
+    with np.errstate(all="ignore" if np.isinf(bad) else "raise"), pytest.raises(InvalidInput, match=name):
         cocopt.project(K, constraints.Affine(A, b), y)
 
 

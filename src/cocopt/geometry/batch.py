@@ -49,6 +49,9 @@ def solve_batch(
         row, right = core(A)[..., 0, :], b[..., 0]
         single = np.inf if cap is None else cap[..., 0]
         if type(K) is Box:
+            found = _in_step(K, A, b, point, None if cap is None else cap[..., 0])
+            if found is not None:
+                return found
             x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, row, right, single)
             return x, nu[..., None], status, "kernel"
         if type(K) is Ball:
@@ -64,7 +67,7 @@ def solve_batch(
         if total is not None:
             return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
         return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
-    if type(K) is Box and cap is None and M * K.dim <= IN_STEP and (point.ndim > 1 or A.ndim > 2):
+    if type(K) is Box and cap is None:
         found = _in_step(K, A, b, point, total)
         if found is not None:
             return found
@@ -90,19 +93,24 @@ def solve_batch(
 
 
 def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> Batch | None:
-    """The hinge prox of many trials, eight at a time; None if there are only a few."""
+    """The hinge prox of many trials, eight at a time; None if there are only a few, or large ones."""
     M, n = A.shape[-2:]
+    if M * n > IN_STEP or (point.ndim == 1 and A.ndim == 2):
+        return None
     shape = point.shape[:-1]
     if shape != A.shape[:-2]:
         shape = np.broadcast_shapes(shape, A.shape[:-2])
     if prod(shape) < A_FEW:
         return None
     price = _NO_PRICE if total is None else _flat(total[..., None], shape, 1)[:, 0]
-    targets = point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n))
-    x, nu, status = kernels.box_rows_in_step(
-        _flat(targets, shape, 1), K.lower, K.upper, _flat(A, shape, 2), _flat(b, shape, 1), price, _uncapped(M),
-        *kernels.scratch(M, n), kernels.lane_memory(M, n),
-    )  # fmt: skip
+    targets = _flat(point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n)), shape, 1)
+    rows, right = _flat(A, shape, 2), _flat(b, shape, 1)
+    memory = kernels.lane_memory(M, n)
+    if M == 1:
+        x, nu, status = kernels.box_halfspace_in_step(targets, K.lower, K.upper, rows[:, 0], right[:, 0], price, memory)
+    else:
+        memories = *kernels.scratch(M, n), memory
+        x, nu, status = kernels.box_rows_in_step(targets, K.lower, K.upper, rows, right, price, _uncapped(M), *memories)
     return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
 
 

@@ -27,6 +27,7 @@ _HOMES = {
     "ball_rows": "ball",
     "ball_rows_sum": "sumcap",
     "box_halfspace": "halfspace",
+    "box_halfspace_in_step": "halfspace",
     "box_rows": "rows",
     "box_rows_in_step": "in_step",
     "box_rows_sum": "sumcap",

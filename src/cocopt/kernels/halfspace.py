@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels._jit import guvectorize, in_order, njit
+from cocopt.kernels._vector import WIDTH, larger, load, save, size, smaller, spread, where
+from cocopt.kernels._vector import root as root_of
+from cocopt.kernels.lanes import along, lines
 from cocopt.kernels.line import LONG, bracket, clip, descend, limit, long_root, look, root, sums
 from cocopt.kernels.rounding import EMPTY, FAR, ROUNDING, rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 
-__all__ = ["ball_halfspace", "box_halfspace"]
+__all__ = ["ball_halfspace", "box_halfspace", "box_halfspace_in_step"]
+
+TRIES = 12  # of the multiplier where eight trials go in step; what is not found then is found alone
 
 
 @njit
@@ -41,6 +46,50 @@ def long_search(y, lower, upper, a, b, cap, eps):
     return verdict, nu, h, tol, a_sq, y_sq
 
 
+@njit
+def in_box(y, lower, upper, a, b, cap, x):
+    """The prox of one trial in x; returns (ν, status)."""
+    n = y.shape[0]
+    eps = rounding(n)
+    if n < LONG:
+        inner, slope, a_sq, x_sq, y_sq = sums(y, lower, upper, a)
+        verdict, tol = first_look(b, inner, a_sq, x_sq, y_sq, eps)
+        nu, h = 0.0, inner - b
+        if verdict == UNCONVERGED:
+            nu, h = root(y, lower, upper, a, b, cap, tol, h, slope)
+    else:
+        verdict, nu, h, tol, a_sq, y_sq = long_search(y, lower, upper, a, b, cap, eps)
+    if verdict != UNCONVERGED:
+        for j in range(n):
+            x[j] = clip(y[j], lower[j], upper[j])
+        return nu, verdict
+    x_sq = 0.0
+    for j in range(n):
+        p = clip(y[j] - nu * a[j], lower[j], upper[j])
+        x[j] = p
+        x_sq += p * p
+    if nu == cap:
+        return nu, CONVERGED
+    if not abs(h) <= 16.0 * tol:
+        least = limit(lower, upper, a, b)
+        if least > -tol:
+            x_sq = 0.0
+            for j in range(n):  # of the points that minimise ⟨a, x⟩ over the box the one nearest to y
+                x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else clip(y[j], lower[j], upper[j])
+                x_sq += x[j] * x[j]
+            return np.inf, INFEASIBLE if least > EMPTY * (np.sqrt(a_sq * x_sq) + abs(b)) else CONVERGED
+        return nu, UNCONVERGED
+    if y_sq > FAR * FAR * x_sq:
+        # y − ν a has lost digits that x can have: project the result, which is near, once more
+        tol = eps * (np.sqrt(a_sq * x_sq) + abs(b))
+        h, slope = descend(x, lower, upper, a, b, 0.0)
+        if h > tol:
+            step, h = root(x, lower, upper, a, b, np.inf, tol, h, slope)
+            for j in range(n):
+                x[j] = clip(x[j] - step * a[j], lower[j], upper[j])
+    return nu, CONVERGED
+
+
 @guvectorize(
     [
         "float64[::1], float64[::1], float64[::1], float64[::1], float64, float64, "
@@ -50,46 +99,75 @@ def long_search(y, lower, upper, a, b, cap, eps):
 )
 def box_halfspace(y, lower, upper, a, b, cap, x, nu, status):
     """K = {lower ≤ x ≤ upper}."""
-    n = y.shape[0]
-    eps = rounding(n)
-    if n < LONG:
-        inner, slope, a_sq, x_sq, y_sq = sums(y, lower, upper, a)
-        verdict, tol = first_look(b, inner, a_sq, x_sq, y_sq, eps)
-        nu[0], h = 0.0, inner - b
-        if verdict == UNCONVERGED:
-            nu[0], h = root(y, lower, upper, a, b, cap, tol, h, slope)
-    else:
-        verdict, nu[0], h, tol, a_sq, y_sq = long_search(y, lower, upper, a, b, cap, eps)
-    status[0] = NONFINITE if verdict == NONFINITE else CONVERGED
-    if verdict != UNCONVERGED:
-        for j in range(n):
-            x[j] = clip(y[j], lower[j], upper[j])
-        return
-    x_sq = 0.0
+    nu[0], status[0] = in_box(y, lower, upper, a, b, cap, x)
+
+
+@in_order
+def eight(eps, lower, upper, memory, at):
+    """The prox of all lanes, whose targets, rows, right sides and caps are in memory; says who is done."""
+    n, zero, one = at.z - at.y, spread(0.0), spread(1.0)
+    right, cap = load(memory, at.right), load(memory, at.label)
+    inner, slope, a_sq, x_sq, y_sq = zero, zero, zero, zero, zero
     for j in range(n):
-        p = clip(y[j] - nu[0] * a[j], lower[j], upper[j])
-        x[j] = p
-        x_sq += p * p
-    if nu[0] == cap:
-        return
-    if not abs(h) <= 16.0 * tol:
-        status[0] = UNCONVERGED
-        least = limit(lower, upper, a, b)
-        if least > -tol:
-            x_sq = 0.0
-            for j in range(n):  # of the points that minimise ⟨a, x⟩ over the box the one nearest to y
-                x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else clip(y[j], lower[j], upper[j])
-                x_sq += x[j] * x[j]
-            nu[0] = np.inf
-            status[0] = INFEASIBLE if least > EMPTY * (np.sqrt(a_sq * x_sq) + abs(b)) else CONVERGED
-    elif y_sq > FAR * FAR * x_sq:
-        # y − ν a has lost digits that x can have: project the result, which is near, once more
-        tol = eps * (np.sqrt(a_sq * x_sq) + abs(b))
-        h, slope = descend(x, lower, upper, a, b, 0.0)
-        if h > tol:
-            step, h = root(x, lower, upper, a, b, np.inf, tol, h, slope)
+        z, a = load(memory, at.z + j), load(memory, at.a + j)
+        x = smaller(larger(z, spread(lower[j])), spread(upper[j]))
+        save(memory, at.x + j, x)
+        inner, a_sq, x_sq, y_sq = inner + a * x, a_sq + a * a, x_sq + x * x, y_sq + z * z
+        free = where(x == z, a, zero)
+        slope = slope + free * free
+    h = inner - right
+    met = (h <= size(right) * eps) | (h * h <= a_sq * x_sq * (eps * eps))
+    tol = (root_of(a_sq * (x_sq + y_sq)) + size(right)) * eps
+    guess = smaller(where(slope > 0.0, h / larger(slope, spread(1e-150)), h / larger(a_sq, spread(1e-150))), cap)
+    nu, good = along(TRIES, h, tol, cap, where(met, zero, guess), met, lower, upper, memory, at)
+    square = zero
+    for j in range(n):
+        x = load(memory, at.z + j) - nu * load(memory, at.a + j)
+        x = smaller(larger(x, spread(lower[j])), spread(upper[j]))
+        save(memory, at.x + j, x)
+        square = square + x * x
+    near = met | (y_sq <= square * (FAR * FAR))
+    save(memory, at.done, where(good & near, one, zero))
+    save(memory, at.nu, nu)
+
+
+@guvectorize(
+    [
+        "float64[:,::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], float64[:,::1], "
+        "float64[:,::1], float64[::1], int64[::1]"
+    ],
+    "(t,n),(n),(n),(p,n),(p),(q),(v,e)->(t,n),(t),(t)",
+)
+def box_halfspace_in_step(y, lower, upper, a, b, cap, memory, x, nu, status):
+    """As `box_halfspace` for t trials, eight at a time, which may share (a, b) or the cap; memory for one row."""
+    trials, n = y.shape
+    at, eps = lines(1, n), rounding(n)
+    for first in range(0, trials, WIDTH):
+        count = min(WIDTH, trials - first)
+        for lane in range(WIDTH):
+            t = first + min(lane, count - 1)
+            own, total = t if a.shape[0] > 1 else 0, 0.0
             for j in range(n):
-                x[j] = clip(x[j] - step * a[j], lower[j], upper[j])
+                memory[at.z + j, lane], memory[at.a + j, lane] = y[t, j], a[own, j]
+                total += y[t, j] * y[t, j] + a[own, j] * a[own, j]
+            memory[at.right, lane], memory[at.label, lane] = b[own], cap[t if cap.shape[0] > 1 else 0]
+            memory[at.trial, lane] = 1.0 if total < np.inf and b[own] > -np.inf else 0.0
+            if memory[at.trial, lane] == 0.0:  # (vector code would warn of what is not finite)
+                memory[at.right, lane] = 0.0
+                for j in range(n):
+                    memory[at.z + j, lane], memory[at.a + j, lane] = 0.0, 0.0
+        eight(eps, lower, upper, memory, at)
+        for lane in range(count):
+            t = first + lane
+            own = t if a.shape[0] > 1 else 0
+            nu[t], status[t] = memory[at.nu, lane], CONVERGED
+            for j in range(n):
+                x[t, j] = memory[at.x + j, lane]
+            if memory[at.trial, lane] == 0.0:
+                status[t] = NONFINITE
+            elif memory[at.done, lane] == 0.0:
+                most = cap[t if cap.shape[0] > 1 else 0]
+                nu[t], status[t] = in_box(y[t], lower, upper, a[own], b[own], most, x[t])
 
 
 @guvectorize(

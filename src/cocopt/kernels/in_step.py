@@ -32,8 +32,10 @@ def take(lane, t, y, A, b, memory, at):
         length = 0.0
         for j in range(n):
             length += A[own, i, j] * A[own, i, j]
-        unit = 1.0 / np.sqrt(min(max(length, 1e-300), 1e300))
-        right = b[own, i] * unit if b[own, i] != np.inf else NEVER
+        known = length == length and b[own, i] == b[own, i]  # (NaN is kept from what would warn of it)
+        length = min(max(length, 1e-300), 1e300) if known else 0.0
+        unit = 1.0 / np.sqrt(length) if known else 0.0
+        right = b[own, i] * unit if known and b[own, i] != np.inf else NEVER
         fits = fits and 1e-300 < length < 1e300 and abs(right) <= NEVER
         memory[at.right + i, lane], memory[at.label + i, lane] = right, unit
         for j in range(n):

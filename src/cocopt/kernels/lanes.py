@@ -21,7 +21,7 @@ from cocopt.kernels._jit import in_order
 from cocopt.kernels._vector import WIDTH, every, larger, load, root, save, size, smaller, some, spread, where
 from cocopt.kernels.rounding import EMPTY, NEVER
 
-__all__ = ["SLOTS", "STEPS", "Lines", "in_use", "lane_memory", "leave", "lines", "prepare", "rest", "step"]
+__all__ = ["SLOTS", "STEPS", "Lines", "along", "in_use", "lane_memory", "leave", "lines", "prepare", "rest", "step"]
 
 SLOTS = 6  # rows that can be in at once
 STEPS = 16  # after so many a trial is left to the method for one
@@ -222,6 +222,35 @@ def newton(k, memory, at):
 
 
 @in_order
+def along(tries, start, tol, ceiling, alpha, done, lower, upper, memory, at):
+    """(α, whether it is good enough): the root of h(α) = ⟨a, clip(z − α a)⟩ − b in [0, ceiling], or the ceiling.
+
+    h never increases; ``start`` is h(0). Newton's method from a guess, inside a bracket.
+    """
+    n, zero = at.z - at.y, spread(0.0)
+    low, high = zero, ceiling
+    good = done
+    for _ in range(tries):
+        h, slope = start, zero
+        for j in range(n):
+            a = load(memory, at.a + j)
+            z = load(memory, at.z + j) - alpha * a
+            x = smaller(larger(z, spread(lower[j])), spread(upper[j]))
+            h = h + a * (x - load(memory, at.x + j))
+            free = where(x == z, a, zero)
+            slope = slope + free * free
+        above = h > 0.0
+        good = (size(h) <= tol) | (above & (alpha >= ceiling)) | done
+        if every(good):
+            break
+        low, high = where(above, alpha, low), where(above, high, alpha)
+        guess = smaller(alpha + h / larger(slope, spread(1e-150)), alpha * 4.0)  # (h may be flat for a while)
+        middle = where(above & (guess >= ceiling), ceiling, (low + high) * 0.5)
+        alpha = where(good, alpha, where((guess > low) & (guess < high), guess, middle))
+    return alpha, good
+
+
+@in_order
 def advance(k, lower, upper, memory, at):
     """Goes along d, to where the dual gains no more or a multiplier is 0; rows with that multiplier leave."""
     n = at.z - at.y
@@ -238,24 +267,7 @@ def advance(k, lower, upper, memory, at):
             a = a + load(memory, at.d + s) * load(memory, at.held + s * n + j)
         save(memory, at.a + j, a)
     tol = length * load(memory, at.noise) * 0.25
-    low, high, alpha = zero, ceiling, smaller(one, ceiling)
-    for _ in range(TRIES):  # h(α) = ⟨d, r(ν + α d)⟩ never increases; Newton's method inside a bracket of its root
-        h, slope = rd, zero
-        for j in range(n):
-            a = load(memory, at.a + j)
-            z = load(memory, at.z + j) - alpha * a
-            x = smaller(larger(z, spread(lower[j])), spread(upper[j]))
-            h = h + a * (x - load(memory, at.x + j))
-            free = where(x == z, a, zero)
-            slope = slope + free * free
-        above = h > 0.0
-        good = (size(h) <= tol) | (above & (alpha >= ceiling)) | done
-        if every(good):
-            break
-        low, high = where(above, alpha, low), where(above, high, alpha)
-        guess = smaller(alpha + h / larger(slope, spread(1e-150)), alpha * 4.0)  # (h may be flat for a while)
-        middle = where(above & (guess >= ceiling), ceiling, (low + high) * 0.5)
-        alpha = where(good, alpha, where((guess > low) & (guess < high), guess, middle))
+    alpha, _ = along(TRIES, rd, tol, ceiling, smaller(one, ceiling), done, lower, upper, memory, at)
     alpha = where(done, zero, alpha)
     for s in range(k):
         d, nu = load(memory, at.d + s), load(memory, at.nu + s)
