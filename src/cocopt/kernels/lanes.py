@@ -120,6 +120,15 @@ def leave(lane, memory, at):
 
 
 @in_order
+def residual(row, right, memory, at):
+    """⟨row, x⟩ − right, of the row that begins at a line."""
+    r = spread(0.0) - right
+    for j in range(at.z - at.y):
+        r = r + load(memory, row + j) * load(memory, at.x + j)
+    return r
+
+
+@in_order
 def look(M, k, eps, lower, upper, memory, at):
     """Finds x(ν), who is done, and which of the first M rows joins where one is violated."""
     n = at.z - at.y
@@ -140,9 +149,7 @@ def look(M, k, eps, lower, upper, memory, at):
     worst, joins = noise, spread(-1.0)
     for i in range(M):
         right = load(memory, at.right + i)
-        r = zero - right
-        for j in range(n):
-            r = r + load(memory, at.rows + i * n + j) * load(memory, at.x + j)
+        r = residual(at.rows + i * n, right, memory, at)
         save(memory, at.r + i, r)
         excess = r - size(right) * eps
         worse = excess > worst
@@ -150,9 +157,7 @@ def look(M, k, eps, lower, upper, memory, at):
     settled = zero == zero
     for s in range(k):
         right = load(memory, at.held_right + s)
-        r = zero - right
-        for j in range(n):
-            r = r + load(memory, at.held + s * n + j) * load(memory, at.x + j)
+        r = residual(at.held + s * n, right, memory, at)
         save(memory, at.held_r + s, r)
         settled = settled & (size(r) <= noise + size(right) * eps)
     done = settled & (joins < 0.0) & (noise <= terms * (0.25 * EMPTY))
