@@ -216,6 +216,54 @@ def test_a_batch_equals_its_trials():
             np.testing.assert_allclose(found.point[index], own.point, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("batch", [(), (SEVERAL,)])
+def test_rows_that_leave_a_single_point_are_not_forgotten(batch):
+    """The outer box is {0} then, and rows through it are slack by nothing."""
+    rng, eye = np.random.default_rng(1), np.eye(2)
+    S = Growing.begin(Box(-1.0, 1.0, dim=2), batch, forget=True)
+    rows = np.vstack([eye, -eye])
+    for _ in range(80):
+        g = constraints.Affine(np.broadcast_to(rows, (*batch, *rows.shape)), np.zeros((*batch, len(rows))))
+        S, found = S.plus(g).project(np.full((*batch, 2), 0.15))
+        assert np.abs(found.point).max() <= 1e-12
+        rows = rng.choice([-1.0, 1.0], (3, 1)) * eye[rng.integers(2, size=3)]
+    assert (S.store.size >= 4).all()
+
+
+def test_nothing_is_proven_of_a_trial_that_sleeps():
+    """Its rows exclude each other, and none of them may be forgotten as implied by the others."""
+    missed = infeasible = 0
+    for seed in range(200, 260):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 4))
+        S = Growing.begin(Box(-1.0, 1.0, dim=n), (2,), forget=True, archive=False)
+        every = Growing.begin(Box(-1.0, 1.0, dim=n), (2,))
+        m = int(rng.integers(2, 6))
+        C = rng.normal(size=(m, n))
+        C, c = C / np.linalg.norm(C, axis=1, keepdims=True), rng.uniform(-0.6, 0.4, m)
+        for t in range(3):
+            A, b = np.zeros((2, 50, n)), np.full((2, 50), 10.0)
+            A[0], A[1] = rng.normal(size=(50, n)), rng.normal(size=(50, n))
+            if t == 0:
+                A[1, :m], b[1, :m] = C, c
+            S, every = S.plus(constraints.Affine(A, b)), every.plus(constraints.Affine(A, b))
+            S, _ = S.project(np.zeros((2, n)), active=np.array([True, False]))
+        assert S.store.size[0] < 150  # the other trial does forget
+        found = [np.all(G.project(np.full((2, n), 0.3), "nearest")[1].feasible) for G in (S, every)]
+        infeasible += not found[1]
+        missed += found[0] != found[1]
+    assert infeasible > 5
+    assert missed == 0
+
+
+def test_rows_with_zeros_are_told_and_forgotten_without_warnings():
+    rng = np.random.default_rng(0)
+    S = Growing.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=True)
+    for _ in range(60):
+        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * rng.choice([0.0, 1.0, rng.normal()], (SEVERAL, 4, 8))
+        S, _ = S.plus(constraints.Affine(A, np.abs(A).sum(axis=-1) * 0.1)).project(rng.normal(size=(SEVERAL, 8)))
+
+
 def test_in_step_no_trial_depends_on_its_neighbours():
     """To the bit, whoever they are, and whoever sleeps."""
     K, stream = STREAMS["around a ball"]

@@ -21,7 +21,7 @@ from cocopt.kernels.status import CONVERGED
 
 TRIALS = 21  # more than eight, and not a multiple of it
 seeds = st.integers(0, 2**32 - 1)
-KINDS = ("ordinary", "crowded", "dependent", "units", "far", "fixed", "open", "feasible")
+KINDS = ("ordinary", "crowded", "dependent", "units", "far", "fixed", "open", "everywhere", "feasible")
 
 
 def draw(kind: str, n: int, M: int, seed: int) -> tuple[Box, Array, Array, Array]:
@@ -43,6 +43,8 @@ def draw(kind: str, n: int, M: int, seed: int) -> tuple[Box, Array, Array, Array
             inside[:, ::2] = 0.5
         case "open":
             lower[::2], upper[1::2] = -np.inf, np.inf
+        case "everywhere":
+            lower[:], upper[:] = -np.inf, np.inf
         case "feasible":
             y = inside
     b = np.matvec(A, inside) + slack
@@ -217,6 +219,23 @@ def test_what_is_not_finite_is_named(M: int, name: str, bad: float) -> None:
         return
     with np.errstate(all="ignore" if np.isinf(bad) else "raise"), pytest.raises(InvalidInput, match=name):
         cocopt.project(K, constraints.Affine(A, b), y)
+
+
+def test_without_bounds_rounding_is_no_reason_to_go_far() -> None:
+    """The first step ends where the row is violated by less than its multiplier's last digit can change."""
+    K, A, b = Box(-np.inf, np.inf, dim=1), np.array([[-1.211937924572982], [0.5047869243378329]]), np.zeros(2)
+    b[:] = -1.9434245557598544, 1.135869772626918
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = cocopt.project(K, constraints.Affine(A, b), np.full((8, 1), 0.3320716234529095))
+        np.testing.assert_allclose(x, b[0] / A[0, 0], rtol=1e-14)
+        for n, M in ((1, 1), (1, 2), (2, 2), (3, 4)):
+            rng = np.random.default_rng(n)
+            A, inside = rng.normal(size=(5000, M, n)), rng.normal(size=(5000, n))
+            g = constraints.Affine(A, np.matvec(A, inside) + rng.uniform(0, 0.3, (5000, M)))
+            x = cocopt.project(Box(-np.inf, np.inf, dim=n), g, inside + rng.normal(size=(5000, n)))
+            assert np.abs(x).max() < 1e6
+            assert g.value(x).max() <= 1e-12 * (1 + np.abs(x).max())
 
 
 def test_more_rows_than_slots() -> None:

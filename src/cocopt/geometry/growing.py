@@ -43,7 +43,7 @@ FEW = 16  # dimensions for which the first list has one block; for more it has t
 LEVELS = 2  # lists at least; there are more if the last has not room for a quarter of the rows
 HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
 JOIN = 4  # rows that join a working set of the ladder at a time
-_EVERY: Flags = np.ones(1, dtype=bool)  # trials are active
+_EVERY, _NONE = np.ones(1, dtype=bool), np.zeros(1, dtype=bool)  # of the trials
 
 
 @cache
@@ -321,8 +321,8 @@ class Growing(NamedTuple):
             after = after._replace(working=working, binding=binding)._moved(x)
         x = x.reshape(*shape, n)
         if every:
-            return after._trimmed(True), Projection(x, rung, np.True_, np.zeros(shape)[()])
-        return after._trimmed(False), Projection(x, rung, feasible.reshape(shape)[()], least.reshape(shape)[()])
+            return after._trimmed(todo), Projection(x, rung, np.True_, np.zeros(shape)[()])
+        return after._trimmed(_NONE), Projection(x, rung, feasible.reshape(shape)[()], least.reshape(shape)[()])
 
     def squares(self, point: Array) -> tuple[Growing, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
@@ -340,7 +340,7 @@ class Growing(NamedTuple):
         total = total.reshape(self.batch)
         for constraint in self.curved:
             total = total + np.square(constraint._violation(point))
-        return after._trimmed(False), total[()]
+        return after._trimmed(_NONE), total[()]
 
     def arrays(self) -> tuple[dict[str, Any], Arrays]:
         """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
@@ -408,17 +408,20 @@ class Growing(NamedTuple):
         kernels().relist(x, *after._rows(), after.near.work)
         return after
 
-    def _trimmed(self, proven: bool) -> Growing:
+    def _trimmed(self, proven: Flags) -> Growing:
         """Once there are many rows, without those that are slack all over the outer box, or repeat another.
 
-        If it is ``proven`` that the intersection has a point, the former are implied by the others: on the way from
-        that point to one that violates only such a row, it would have to bind inside the box. Without proof none may
-        go; where the box is infinite, none does.
+        In trials of which it is ``proven`` that the intersection has a point, the former are implied by the others: on
+        the way from that point to one that violates only such a row, it would have to bind inside the box. In others
+        none may go; where the box is infinite, none does.
         """
-        if self.store.most <= self.due or not (proven or np.isinf(self.box[0]).all()):
+        if self.store.most <= self.due or not (proven.any() or np.isinf(self.box[0]).all()):
             return self
         unit, right, norm, size = self.store[:4]
-        lower, upper, place = kernels().tighten(unit, right, size, *self.box)
+        sure, box = proven[:, None], self.box
+        outer = np.where(sure, box[0], -np.inf), np.where(sure, box[1], np.inf)
+        *tight, place = kernels().tighten(unit, right, size, *outer)
+        lower, upper = (np.where(sure, new, old) for new, old in zip(tight, box, strict=True))
         most = int(place.max(initial=-1)) + 1
         like = np.zeros(2 * max(most, ROOM), dtype=np.int64)
         store = Store.of(*kernels().compact(unit, right, norm, place, like))

@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
+LEAST = 1e-150  # coordinates of a normal below this bound nothing
 MARGIN = 1e-9  # a row must be slack by this share of its terms to be forgotten
 JOINS = 1000  # how often rows may join the working set in one projection
 AT_ONCE = 4  # how many may join at a time
@@ -537,18 +538,17 @@ def box_many_rows(
     An active-set method works on a working set, at first the rows ``warm``; whenever it is done, the most violated of
     the others join. Each time the dual gains, so this ends, and it ends at the projection onto all rows. ``bound`` are
     those that bind, then perhaps some that nearly do, then −1. Many trials over a box go in step, see
-    `cocopt.kernels.in_step`, with ``memory`` for ROWS rows; all others, and what is left, one by one by the method of
-    `cocopt.kernels.rows`. ``wide`` and ``tall`` are the `scratch` of p + w rows; if more than w have to be held at
-    once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the rows of a list. A trial
-    that is not ``active`` gets y back.
+    `cocopt.kernels.lanes`, with ``memory`` for ROWS rows; all others, and what is left, one by one, see
+    `cocopt.kernels.active_set`. ``wide`` and ``tall`` are the `scratch` of p + w rows; if more than w have to be held
+    at once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the rows of a list. A trial that
+    is not ``active`` gets y back, and its warm rows.
     """
     trials, n = y.shape
     every = active.shape[0] == 1
     for t in range(trials):
         status[t] = UNCONVERGED if active[0 if every else t] else CONVERGED
         if status[t] == CONVERGED:
-            x[t] = y[t]
-            bound[t] = -1
+            x[t], bound[t] = y[t], warm[t]
     if own.shape[0] == 0 and trials >= IN_STEP and n <= SHORT:
         together(
             y, lower, upper, unit, right, size, blocks, around, counts, warm, work, memory, tall[0], x, bound, status
@@ -644,10 +644,11 @@ def tighten(unit, right, size, lower, upper, low, high, place):
             continue  # an open box; or, which is for the projection to find out, an empty one
         for j in range(n):
             a = unit[i, j]
-            if a > 0.0:
-                high[j] = min(high[j], low[j] + room / a)
-            elif a < 0.0:
-                low[j] = max(low[j], high[j] + room / a)
+            side = room / max(abs(a), LEAST)  # (no division by 0, even in vain)
+            if a > LEAST:
+                high[j] = min(high[j], low[j] + side)
+            elif a < -LEAST:
+                low[j] = max(low[j], high[j] - side)
     extent = 0.0
     for j in range(n):
         extent = max(extent, max(abs(low[j]), abs(high[j])))
@@ -660,7 +661,7 @@ def tighten(unit, right, size, lower, upper, low, high, place):
             key[i] += a * weight[j]
             if a != 0.0:
                 most += a * (high[j] if a > 0.0 else low[j])
-        place[i] = -1 if most <= right[i] - MARGIN * (extent + abs(right[i])) else 0
+        place[i] = -1 if most < right[i] - MARGIN * (extent + abs(right[i])) else 0
     order = np.argsort(key)
     for s in range(size):
         i = order[s]

@@ -126,7 +126,7 @@ def eight(eps, lower, upper, memory, at):
         x = smaller(larger(x, spread(lower[j])), spread(upper[j]))
         save(memory, at.x + j, x)
         square = square + x * x
-    near = met | (y_sq <= square * (FAR * FAR))
+    near = met | ((y_sq <= square * (FAR * FAR)) & (square < np.inf))
     save(memory, at.done, where(good & near, one, zero))
     save(memory, at.nu, nu)
 

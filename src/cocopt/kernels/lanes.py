@@ -160,7 +160,7 @@ def look(M, k, eps, lower, upper, memory, at):
         r = residual(at.held + s * n, right, memory, at)
         save(memory, at.held_r + s, r)
         settled = settled & (size(r) <= noise + size(right) * eps)
-    done = settled & (joins < 0.0) & (noise <= terms * (0.25 * EMPTY))
+    done = settled & (joins < 0.0) & (noise <= terms * (0.25 * EMPTY)) & (terms < NEVER)
     save(memory, at.done, where(done, one, zero))
     save(memory, at.joins, where(settled, joins, spread(-1.0)))
     save(memory, at.x_norm, root(square))
@@ -250,7 +250,9 @@ def along(tries, start, tol, ceiling, alpha, done, lower, upper, memory, at):
             break
         low, high = where(above, alpha, low), where(above, high, alpha)
         guess = smaller(alpha + h / larger(slope, spread(1e-150)), alpha * 4.0)  # (h may be flat for a while)
-        middle = where(above & (guess >= ceiling), ceiling, (low + high) * 0.5)
+        # (without a bracket the guess counts: if it is alpha itself, h is rounding)
+        middle = where(high < NEVER, (low + high) * 0.5, guess)
+        middle = where(above & (guess >= ceiling), ceiling, middle)
         alpha = where(good, alpha, where((guess > low) & (guess < high), guess, middle))
     return alpha, good
 
