@@ -1,0 +1,143 @@
+"""Infeasible projections: no nearest point, but one that is farther from no point of K, by an oracle that is cheap.
+
+For sets whose projection is dear: one needs a separating hyperplane, the other a linear minimiser. Both are due to
+Garber and Kretzu (COLT 2022). K has to lie in a ball of radius ``outer`` around its ``center``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from cocopt._arrays import Array, require_finite
+from cocopt.errors import SolverFailure
+
+__all__ = ["by_linear_oracle", "by_separation"]
+
+
+def by_separation(
+    point: Array,
+    separate: Callable[[Array], Array],
+    *,
+    inner: float,
+    outer: float,
+    delta: float,
+    center: Array | float = 0.0,
+) -> Array:
+    """y in K with ‖y − z‖ ≤ ‖point − z‖ for all z in (1 − δ)K (around the center), by a separation oracle.
+
+        y ← point, scaled into the ball of radius ``outer``
+        while y is not in K:  y ← y − δ·inner·n/‖n‖,   ⟨n, y − z⟩ > 0 for all z in K
+
+    after at most dist²(point, (1 − δ)K)/(δ·inner)² + 1 calls of the oracle.
+
+    Parameters
+    ----------
+    point : array (..., n)
+    separate : callable
+        Of points (..., n): the normals n, with 0 for a point of K.
+    inner, outer : float
+        Radii of balls around the center, of which K holds the one and the other holds K.
+    delta : float
+        δ in (0, 1): small values give up less of K and take more calls.
+    center : array (n,)
+
+    References
+    ----------
+    Garber and Kretzu, "New projection-free algorithms for online convex optimization with adaptive regret guarantees",
+    COLT 2022, Algorithm 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.geometry.infeasible import by_separation
+    >>> def outside(y):  # of the unit ball
+    ...     return np.where(np.linalg.norm(y, axis=-1, keepdims=True) > 1.0, y, 0.0)
+    >>> by_separation(np.array([3.0, 4.0]), outside, inner=1.0, outer=2.0, delta=0.3)
+    array([0.48, 0.64])
+    """
+    y = _scaled(point - center, outer)
+    step = delta * inner
+    for _ in range(math.ceil((2.0 * outer / step) ** 2) + 2):
+        normal = require_finite("separate", np.asarray(separate(y + center), dtype=float))
+        length = np.sqrt(np.vecdot(normal, normal))
+        if not length.any():
+            result: Array = y + center
+            return result
+        y = y - step * normal / np.where(length > 0.0, length, 1.0)[..., None]
+    raise SolverFailure(
+        "by_separation: expected normals that separate from K, which has to hold a ball of radius `inner`, "
+        "got some that led nowhere"
+    )
+
+
+def by_linear_oracle(
+    start: Array,
+    point: Array,
+    minimise: Callable[[Array], Array],
+    *,
+    outer: float,
+    eps: float,
+    center: Array | float = 0.0,
+) -> tuple[Array, Array]:
+    """(x, y): x in K, ‖x − y‖² ≤ 3ε, and ‖y − z‖ ≤ ‖point − z‖ for all z in K, by a linear oracle.
+
+        y ← point, scaled into the ball of radius ``outer``;  done if ‖start − point‖² ≤ 3ε, with x = start
+        until ‖x − y‖² ≤ 3ε:  Frank–Wolfe with exact line search from x on ‖x − y‖², to ⟨x − y, x − w⟩ ≤ ε;
+                              y ← y − γ(y − x),   γ = 2ε/‖start − point‖²
+
+    Whoever carries y along and plays x stays in K.
+
+    Parameters
+    ----------
+    start : array (..., n)
+        A point of K.
+    point : array (..., n)
+    minimise : callable
+        Of c (..., n): w = argmin over K of ⟨c, w⟩.
+    outer : float
+        The radius of a ball around the center that holds K.
+    eps : float
+        ε; small values take more calls.
+    center : array (n,)
+
+    References
+    ----------
+    Garber and Kretzu, "New projection-free algorithms for online convex optimization with adaptive regret guarantees",
+    COLT 2022, Algorithms 2 and 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.geometry.infeasible import by_linear_oracle
+    >>> x, y = by_linear_oracle(np.zeros(2), np.array([3.0, 0.5]), lambda c: -np.sign(c), outer=2.0, eps=0.01)
+    >>> bool(np.abs(x).max() <= 1.0), bool(np.linalg.norm(x - y) <= 0.03**0.5)
+    (True, True)
+    """
+    point, x = np.broadcast_arrays(point, start)
+    square = np.vecdot(x - point, x - point)
+    far = square > 3.0 * eps
+    y = _scaled(point - center, outer) + center
+    gamma = 2.0 * eps / np.where(far, square, 1.0)
+    limit = math.ceil(100.0 * (1.0 + outer * outer / eps)) * math.ceil(1.0 + outer * outer / eps)
+    for _ in range(limit):
+        if not far.any():
+            return np.array(x), y
+        away = x - y
+        w = require_finite("minimise", np.asarray(minimise(away), dtype=float))
+        gap, length = np.vecdot(away, x - w), np.vecdot(x - w, x - w)
+        small = gap <= eps
+        share = np.where(far & ~small, np.clip(gap / np.where(length > 0.0, length, 1.0), 0.0, 1.0), 0.0)
+        x = x + share[..., None] * (w - x)
+        y = y + np.where(far & small, gamma, 0.0)[..., None] * (x - y)
+        far = far & (np.vecdot(x - y, x - y) > 3.0 * eps)
+    raise SolverFailure("by_linear_oracle: expected minimisers over a K that `outer` bounds, got some that led nowhere")
+
+
+def _scaled(point: Array, radius: float) -> Array:
+    """The point, or the one on the sphere towards it if it is beyond."""
+    length = np.sqrt(np.vecdot(point, point))
+    scaled: Array = point / np.maximum(1.0, length / radius)[..., None]
+    return scaled
