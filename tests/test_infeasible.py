@@ -126,8 +126,8 @@ def test_trials_are_leading_axes(make: Any) -> None:
 def test_an_oracle_that_leads_nowhere_is_an_error() -> None:
     with pytest.raises(SolverFailure, match="by_separation: expected normals that separate"):
         by_separation(np.ones(2), lambda y: np.ones(2), inner=1.0, outer=2.0, delta=0.5)
-    with pytest.raises(SolverFailure, match="by_linear_oracle: expected minimisers"):
-        by_linear_oracle(np.ones(2), np.zeros(2), lambda c: c + 9.0, outer=1.0, eps=0.5)
+    with pytest.raises(SolverFailure, match="by_linear_oracle: expected minimisers"):  # each step gains next to nothing
+        by_linear_oracle(np.ones(2), np.zeros(2), lambda c: 1e9 * np.array([-c[1], c[0]]) - c, outer=1.0, eps=0.5)
     with pytest.raises(InvalidInput, match="minimise: expected finite numbers"):
         by_linear_oracle(np.ones(2), np.zeros(2), lambda c: np.full(2, np.nan), outer=2.0, eps=0.1)
     with pytest.raises(InvalidInput, match="separate: expected finite numbers"):
