@@ -475,3 +475,17 @@ def test_idle_rows_ask_for_nothing(make):
         assert (record.violation == 0).all()
     np.testing.assert_allclose(learners[1].ask(), learners[0].ask(), atol=1e-12)
     assert learners[2].ledger.ccv1.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("make", [CLASPF, lambda K, **options: AdaGrad(K, 50, 2.0, **options)])
+def test_where_the_largest_row_is_all_that_counts_both_choices_are_the_same(make):
+    rng, K = np.random.default_rng(0), Box(0.0, 1.0, dim=3)
+    one, other = make(K, rows="all"), make(K, rows="worst")
+    for _ in range(30):
+        g, f = constraints.Affine(rng.uniform(0, 2, (4, 3)), rng.uniform(0, 1, 4)), losses.Linear(rng.normal(size=3))
+        one.tell(f, g)
+        other.tell(f, g)
+        assert np.array_equal(one.ask(), other.ask())
+    assert other.parameters()["rows"] == "worst"
+    with pytest.raises(InvalidInput, match='rows: expected "all" or "worst", got'):
+        make(K, rows="some")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import e, log, sqrt
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from cocopt._arrays import Array, ArrayLike, positive_int, scalar
 from cocopt._terms import finite
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import largest_row
 from cocopt.sets.base import ConvexSet
@@ -121,10 +121,10 @@ class AdaGrad(Learner):
     CCV₁ comes near 4GD√T ln(2√T): this is why the method violates so much in CLASP's figures. ``weight=T**-0.5``
     starts the price at half the weight of the loss, for Regret_t ≤ 2GD(√t + √T) and CCV₁ ≤ 4GD√T ln(2(1 + 2√T)).
 
-    With several rows in a round g_t is their maximum and s_t a subgradient of the largest at x_t, so that there is no
-    choice of ``rows``. A round without a loss contributes its violation alone; the t of 1/(V m t) counts losses.
-    Beyond the horizon the same formula goes on, but the guarantees end. The price cannot overflow: from λq = 250 on Φ
-    continues as a straight line, which leaves it convex and increasing.
+    With several rows in a round g_t is their maximum and s_t a subgradient of the largest at x_t, so that both
+    choices of ``rows`` are the same. A round without a loss contributes its violation alone; the t of 1/(V m t) counts
+    losses. Beyond the horizon the same formula goes on, but the guarantees end. The price cannot overflow: from
+    λq = 250 on Φ continues as a straight line, which leaves it convex and increasing.
 
     Parameters
     ----------
@@ -141,6 +141,8 @@ class AdaGrad(Learner):
         m, which must hold for every loss; chooses the strongly convex form.
     weight : float
         V of the convex form.
+    rows : "all" or "worst"
+        As for the other algorithms; here all that counts is the largest row either way.
 
     References
     ----------
@@ -166,8 +168,10 @@ class AdaGrad(Learner):
         diameter: float | None = None,
         strong_convexity: float | None = None,
         weight: float = 1.0,
+        rows: Literal["all", "worst"] = "all",
     ) -> None:
         super().__init__(K, start)
+        self.rows = checked_rows(rows)
         self.horizon = positive_int("horizon", horizon)
         self.lipschitz = scalar("lipschitz", lipschitz, positive=True)
         self.weight = scalar("weight", weight, positive=True)
@@ -213,6 +217,7 @@ class AdaGrad(Learner):
             "diameter": self.diameter,
             "strong_convexity": self.strong_convexity,
             "weight": self.weight,
+            "rows": self.rows,
         }
 
     def _begin(self, batch: tuple[int, ...]) -> _Memory:

@@ -11,7 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,17 @@ from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Learner", "Revealed", "Round", "Update"]
+__all__ = ["Learner", "Revealed", "Round", "Update", "checked_rows"]
 
 Arrays = dict[str, NDArray[Any]]
 _ZERO = np.float64(0.0)
+
+
+def checked_rows(rows: Any) -> Literal["all", "worst"]:
+    """The choice of rows, if it is one."""
+    if rows not in ("all", "worst"):
+        raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
+    return "worst" if rows == "worst" else "all"
 
 
 class Round(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from cocopt import state
 from cocopt._arrays import Array, ArrayLike, _describe, frozen, positive_int
 from cocopt._terms import new
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
 from cocopt.algorithms.persistent import encode_constraint, own_copy, restore_growing, store_growing
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InvalidInput
@@ -131,11 +131,9 @@ class CLASP(Learner):
         infeasible: Literal["raise", "nearest"] = "raise",
     ) -> None:
         self.steps = Power(0.5) if steps is None else as_schedule(steps)
-        if rows not in ("all", "worst"):
-            raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
         if infeasible not in ("raise", "nearest"):
             raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {_describe(infeasible)}')
-        self.rows, self.infeasible = rows, infeasible
+        self.rows, self.infeasible = checked_rows(rows), infeasible
         self.window = None if window is None else positive_int("window", window)
         self._history = None if window == 1 else "hist" if window is None else "window"
         super().__init__(K, start)

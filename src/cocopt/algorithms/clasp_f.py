@@ -9,7 +9,7 @@ import numpy as np
 
 from cocopt._arrays import ArrayLike, _describe
 from cocopt._terms import finite
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import cut, largest_row
 from cocopt.metrics import CompensatedSum
@@ -40,9 +40,9 @@ class CLASPF(Learner):
     - Regret_T ≤ D²/(2η_T) + L_f² Σ η_t, or (L_f²/m)(1 + ln T) with η_t = 1/(m t), to which z = x̄ adds L_f D;
     - CCV₂ ≤ L_g²(D² + 2 L_f D Σ η_t + L_f² Σ η_t²).
 
-    With several rows in a round g_t is their maximum and s_t a subgradient of the largest at x_t, so that there is no
-    choice of ``rows``. Steps are counted in losses: a round without one takes none. A round counts as infeasible, and
-    raises `InfeasibleRound`, only where s_t = 0 proves it.
+    With several rows in a round g_t is their maximum and s_t a subgradient of the largest at x_t, so that both
+    choices of ``rows`` are the same. Steps are counted in losses: a round without one takes none. A round counts as
+    infeasible, and raises `InfeasibleRound`, only where s_t = 0 proves it.
 
     Parameters
     ----------
@@ -53,6 +53,8 @@ class CLASPF(Learner):
         η_t, positive and non-increasing. Default: ``steps.Power(0.5)``.
     gradient_at : "x" or "xb"
         z: x_t, or x̄ at the cost of a second evaluation of the loss.
+    rows : "all" or "worst"
+        As for the other algorithms; here all that counts is the largest row either way.
 
     References
     ----------
@@ -76,12 +78,13 @@ class CLASPF(Learner):
         start: ArrayLike | None = None,
         steps: Schedule | Callable[[int], Step] | None = None,
         gradient_at: Literal["x", "xb"] = "x",
+        rows: Literal["all", "worst"] = "all",
     ) -> None:
         super().__init__(K, start)
         self.steps = Power(0.5) if steps is None else as_schedule(steps)
         if gradient_at not in ("x", "xb"):
             raise InvalidInput(f'gradient_at: expected "x" or "xb", got {_describe(gradient_at)}')
-        self.gradient_at = gradient_at
+        self.gradient_at, self.rows = gradient_at, checked_rows(rows)
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds_clasp_f`][]."""
@@ -95,7 +98,7 @@ class CLASPF(Learner):
         )
 
     def parameters(self) -> dict[str, Any]:
-        return {"K": self.K, "steps": self.steps, "gradient_at": self.gradient_at}
+        return {"K": self.K, "steps": self.steps, "gradient_at": self.gradient_at, "rows": self.rows}
 
     def _begin(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(0, float("inf"), CompensatedSum())

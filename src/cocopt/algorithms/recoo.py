@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, _describe, scalar
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
-from cocopt.errors import InvalidInput
+from cocopt._arrays import Array, ArrayLike, scalar
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
 from cocopt.geometry.prox import solve_hinge_prox
 from cocopt.sets.base import ConvexSet
 from cocopt.theory import Bounds, bounds_recoo
@@ -85,9 +84,7 @@ class RECOO(Learner):
             None if strong_convexity is None else scalar("strong_convexity", strong_convexity, positive=True)
         )
         self.epsilon = scalar("epsilon", epsilon, positive=True)
-        if rows not in ("all", "worst"):
-            raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
-        self.rows = rows
+        self.rows = checked_rows(rows)
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds_recoo`][]."""

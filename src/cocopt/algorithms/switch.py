@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cocopt._arrays import Array, ArrayLike, _describe, positive_int, scalar
 from cocopt.algorithms.adagrad import Surrogate, adagrad_step
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update
+from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
 from cocopt.algorithms.persistent import own_copy, restore_growing, store_growing
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import largest_row
@@ -95,8 +95,6 @@ class Switch(Learner):
         on_empty: Literal["raise", "adagrad"] = "raise",
         rows: Literal["all", "worst"] = "all",
     ) -> None:
-        if rows not in ("all", "worst"):
-            raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
         if on_empty not in ("raise", "adagrad"):
             raise InvalidInput(f'on_empty: expected "raise" or "adagrad", got {_describe(on_empty)}')
         super().__init__(K, start)
@@ -104,7 +102,7 @@ class Switch(Learner):
         self.lipschitz = scalar("lipschitz", lipschitz, positive=True)
         self.diameter = None if diameter is None else scalar("diameter", diameter, positive=True)
         self.threshold = None if threshold is None else scalar("threshold", threshold, nonnegative=True)
-        self.on_empty, self.rows = on_empty, rows
+        self.on_empty, self.rows = on_empty, checked_rows(rows)
         D = K.diameter if self.diameter is None else self.diameter
         if not 0.0 < D < np.inf:
             raise InvalidInput(f"diameter: expected a positive number, since that of K is {D}, got {diameter}")
