@@ -132,3 +132,19 @@ def test_an_oracle_that_leads_nowhere_is_an_error() -> None:
         by_linear_oracle(np.ones(2), np.zeros(2), lambda c: np.full(2, np.nan), outer=2.0, eps=0.1)
     with pytest.raises(InvalidInput, match="separate: expected finite numbers"):
         by_separation(np.ones(2), lambda y: np.full(2, np.inf), inner=1.0, outer=2.0, delta=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("inner", 0.0), ("outer", -1.0), ("delta", 1.0), ("delta", 0.0), ("point", np.array([np.nan]))]
+)
+def test_arguments_are_checked(name: str, value: Any) -> None:
+    arguments = {"point": np.ones(1), "inner": 1.0, "outer": 2.0, "delta": 0.5} | {name: value}
+    with pytest.raises(InvalidInput, match=f"{name}: expected"):
+        by_separation(separate=lambda y: 0.0 * y, **arguments)
+
+
+@pytest.mark.parametrize(("name", "value"), [("eps", 0.0), ("outer", np.nan), ("start", np.array([np.inf]))])
+def test_arguments_of_the_linear_oracle_are_checked(name: str, value: Any) -> None:
+    arguments = {"start": np.zeros(1), "point": np.ones(1), "outer": 2.0, "eps": 0.1} | {name: value}
+    with pytest.raises(InvalidInput, match=f"{name}: expected"):
+        by_linear_oracle(minimise=lambda c: -np.sign(c), **arguments)

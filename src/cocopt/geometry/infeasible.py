@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cocopt._arrays import Array, require_finite
-from cocopt.errors import SolverFailure
+from cocopt._arrays import Array, require_finite, scalar
+from cocopt.errors import InvalidInput, SolverFailure
 
 __all__ = ["by_linear_oracle", "by_separation"]
 
@@ -58,8 +58,10 @@ def by_separation(
     >>> by_separation(np.array([3.0, 4.0]), outside, inner=1.0, outer=2.0, delta=0.3)
     array([0.48, 0.64])
     """
-    y = _scaled(point - center, outer)
-    step = delta * inner
+    if scalar("delta", delta, positive=True) >= 1.0:
+        raise InvalidInput(f"delta: expected a number below 1, got {delta}")
+    y = _scaled(require_finite("point", point) - center, scalar("outer", outer, positive=True))
+    step = delta * scalar("inner", inner, positive=True)
     for _ in range(math.ceil((2.0 * outer / step) ** 2) + 2):
         normal = require_finite("separate", np.asarray(separate(y + center), dtype=float))
         length = np.sqrt(np.vecdot(normal, normal))
@@ -116,7 +118,9 @@ def by_linear_oracle(
     >>> bool(np.abs(x).max() <= 1.0), bool(np.linalg.norm(x - y) <= 0.03**0.5)
     (True, True)
     """
-    point, x = np.broadcast_arrays(point, start)
+    scalar("eps", eps, positive=True)
+    scalar("outer", outer, positive=True)
+    point, x = np.broadcast_arrays(require_finite("point", point), require_finite("start", start))
     square = np.vecdot(x - point, x - point)
     far = square > 3.0 * eps
     y = _scaled(point - center, outer) + center

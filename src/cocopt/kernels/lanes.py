@@ -36,7 +36,7 @@ class Lines(NamedTuple):
 
     rows: int  # M·n lines: the normalised rows
     right: int  # M
-    label: int  # M: what else is to be known of a row; here what it was multiplied by
+    label: int  # M: what a kernel wants to know of its rows besides: their units, numbers or caps
     r: int  # M: ⟨row, x⟩ − right
     y: int  # n: the target
     z: int  # n: y − Σ ν_i row_i over the rows that are in
@@ -54,7 +54,7 @@ class Lines(NamedTuple):
     x_norm: int
     done: int  # 1 where x is the projection
     noise: int  # what counts as rounding there
-    joins: int  # the row that joins, −1 for none
+    joins: int  # the row that joins, −1 for none; later in a step, who leaves
     used: int  # how many rows are
     trial: int  # whose lane it is, −1 for nobody's
     age: int  # its steps
