@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import clasp
-import growing
 import numpy as np
+import persistent
 import rivals
 from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, crowded, in_turn, race
 
@@ -80,9 +80,11 @@ def sweep(repeat: int) -> list[Row]:
         for rows in MANY_ROWS:
             problem = batch(kind, TRIALS, DIM, rows)
             best = race({"cocopt": by_cocopt(problem), "daqp": by_daqp(problem)}, repeat)
-            rung = cocopt.explain(problem.K, constraints.Affine(problem.A, problem.b)).partition(":")[0]
+            method = cocopt.explain(problem.K, constraints.Affine(problem.A, problem.b)).partition(":")[0]
             name = f"{kind} ∩ {rows} rows"
-            table.append(row(name, "daqp.solve", 1, best["cocopt"] / TRIALS, best["daqp"] / TRIALS) | {"rung": rung})
+            table.append(
+                row(name, "daqp.solve", 1, best["cocopt"] / TRIALS, best["daqp"] / TRIALS) | {"method": method}
+            )
     return table
 
 
@@ -141,13 +143,13 @@ def row(name: str, rival: str, target: float, ours: float, theirs: float) -> Row
 
 def show(table: list[Row]) -> None:
     """A Markdown table."""
-    lines = [["what", "beside", "µs", "its µs", "target", "reached", "", "rung"]]
+    lines = [["what", "beside", "µs", "its µs", "target", "reached", "", "method"]]
     for r in table:
         met = r["reached"] <= r["target"] if r["at_most"] else r["reached"] >= r["target"]
         times = [f"{r[key]:.4g}" if key in r else "" for key in ("microseconds", "rival_microseconds")]
         sign, unit = ("≤", "") if r["at_most"] else ("≥", "×")
         figures = [f"{sign} {r['target']:g}{unit}", f"{r['reached']:.3g}{unit}", "met" if met else "**missed**"]
-        lines.append([r["name"], r.get("rival", ""), *times, *figures, r.get("rung", "")])
+        lines.append([r["name"], r.get("rival", ""), *times, *figures, r.get("method", "")])
     lines.insert(1, ["---"] * len(lines[0]))
     for line in lines:
         print("| " + " | ".join(line) + " |")
@@ -174,7 +176,7 @@ def main() -> None:
             "CLASP on the paper's regression, time per trial and round",
             lambda: clasp.table(race, row, repeat),
         ),
-        ("Persistent constraints, time per trial and round", lambda: growing.table(row)),
+        ("Persistent constraints, time per trial and round", lambda: persistent.table(row)),
         ("The paper's algorithms, time per trial and round", lambda: rivals.table(race, row, max(2, repeat // 3))),
         ("Start", import_time),
     ]:

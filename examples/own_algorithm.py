@@ -13,7 +13,7 @@ import numpy as np
 import cocopt
 from cocopt import state
 from cocopt.algorithms import Learner
-from cocopt.algorithms.base import Arrays, Revealed, Update
+from cocopt.algorithms.base import Arrays, Feedback, Update
 from cocopt.checks import check_algorithm
 
 
@@ -28,18 +28,18 @@ class Penalty(Learner):
         """The constructor's arguments but ``start``."""
         return {"K": self.K, "price": self.price}
 
-    def _begin(self, batch: tuple[int, ...]) -> int:
+    def initial_memory(self, batch: tuple[int, ...]) -> int:
         return 0  # all that this algorithm remembers: the number of rounds
 
-    def _next(self, memory: int, seen: Revealed) -> Update:
+    def update(self, memory: int, feedback: Feedback) -> Update:
         t = memory + 1
-        direction = np.zeros(seen.x.shape)
-        if seen.gradient is not None:
-            direction += seen.gradient
-        if seen.constraint is not None and seen.rows is not None:
-            violated = seen.rows.max(axis=-1, keepdims=True) > 0.0  # one answer a trial: no loops over trials
-            direction += np.where(violated, self.price * seen.constraint.gradient(seen.x), 0.0)
-        return Update(self.K.project(seen.x - direction / np.sqrt(t)), t, step=1.0 / np.sqrt(t))
+        direction = np.zeros(feedback.x.shape)
+        if feedback.gradient is not None:
+            direction += feedback.gradient
+        if feedback.constraint is not None and feedback.rows is not None:
+            violated = feedback.rows.max(axis=-1, keepdims=True) > 0.0  # one answer a trial: no loops over trials
+            direction += np.where(violated, self.price * feedback.constraint.gradient(feedback.x), 0.0)
+        return Update(self.K.project(feedback.x - direction / np.sqrt(t)), t, step=1.0 / np.sqrt(t))
 
     def _store(self, memory: int) -> tuple[dict[str, Any], Arrays]:
         return {"t": memory}, {}

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import cvxpy as cp
 import numpy as np
-import reference
-from reference import Array, Description
+from reference import projections as reference
+from reference.projections import Array, Description
 
 import cocopt
 from cocopt import constraints

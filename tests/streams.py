@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from instances import build, build_set, random_constraint, random_set
-from reference import Array, Description
+from reference.projections import Array, Description
 
 import cocopt
 from cocopt import state, steps

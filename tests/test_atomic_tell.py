@@ -144,7 +144,7 @@ def test_constraints_that_only_the_window_makes_infeasible(tmp_path):
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("error", [SolverFailure("no rung"), CutLimit("cuts", cuts=9, violation=1.0), MemoryError()])
+@pytest.mark.parametrize("error", [SolverFailure("no method"), CutLimit("cuts", cuts=9, violation=1.0), MemoryError()])
 def test_a_rung_that_raises(tmp_path, monkeypatch, options, error):
     def failing(*_):
         raise error
@@ -164,7 +164,7 @@ def test_a_rung_that_raises(tmp_path, monkeypatch, options, error):
 
 
 def test_rungs_that_all_fail(tmp_path, monkeypatch):
-    """No rung converges, and no least violation is found: an error, not a point that nobody vouches for."""
+    """No method converges, and no least violation is found: an error, not a point that nobody vouches for."""
 
     def lost(problem, *_):
         return Solution(problem.point, None, UNCONVERGED)
@@ -174,7 +174,7 @@ def test_rungs_that_all_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "project_cuts", lambda problem, *_: (lost(problem), 0))
     monkeypatch.setattr(ladder, "_least", lambda *_: None)
     g = constraints.NormBall(np.zeros(3), 0.1)
-    check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(-np.ones(3)), g, match="no rung")
+    check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(-np.ones(3)), g, match="no method")
 
 
 class Bomb:

@@ -6,8 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-import reference_clasp
 from instances import CONSTRAINTS, SETS, build, build_set, random_constraint, random_set, stacked
+from reference import clasp as reference_clasp
 from streams import RULES, build_round, build_steps, random_loss, random_stream
 
 from cocopt import CLASP, Box, constraints, losses, steps

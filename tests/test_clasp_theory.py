@@ -5,8 +5,8 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-import reference
 from instances import build_set, random_set
+from reference import projections as reference
 
 import cocopt
 from cocopt import CLASP, Ball, constraints, losses, steps, theory

@@ -669,8 +669,8 @@ def test_cvxpy_errors(make, message):
 
 
 def test_without_cvxpy_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "cocopt._cvxpy", None)  # not loaded yet
-    monkeypatch.delitem(sys.modules, "cocopt._cvxpy")
+    monkeypatch.setitem(sys.modules, "cocopt.constraints.cvxpy_constraint", None)  # not loaded yet
+    monkeypatch.delitem(sys.modules, "cocopt.constraints.cvxpy_constraint")
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(ImportError, match=r"pip install 'cocopt\[cvxpy\]'"):
         from_cvxpy(EXPRESSIONS["norm"], x)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from instances import SETS, build, build_set, instance, random_constraint, random_set, stacked
-from reference import Array
+from reference import projections as reference
+from reference.projections import Array
 from scipy.optimize import nnls
 
 import cocopt
@@ -267,7 +267,7 @@ def test_ordinary_problems_never_leave_the_kernel(K, cap, reach):
     y = reach * rng.normal(size=(500, 4))
     b, w = np.matvec(A, K.project(y)) - rng.uniform(0, 0.5, (500, 3)), reach * rng.uniform(0, 0.3, (500, 3))
     price = w if cap == "each" else w.sum(axis=-1)
-    assert solve_hinge_prox(K, constraints.Affine(A, b), y, price, cap).rung == "kernel"
+    assert solve_hinge_prox(K, constraints.Affine(A, b), y, price, cap).method == "kernel"
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -348,14 +348,14 @@ def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=5), Ball(0.0, 1.0, dim=5), cocopt.Simplex(5)], ids=repr)
 def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
-    """The kernels, which have no other exact method behind them here, agree with the conic rung from near and far."""
+    """The kernels, which have no other exact method behind them here, agree with the conic method from near and far."""
     rng, agreed = np.random.default_rng(1), 0
     for _ in range(3):
         A, z = rng.normal(size=(200, 5)), K.project(rng.normal(size=5))
         g, y = constraints.Affine(A, A @ z + 0.1 * rng.random(200)), z + reach * rng.normal(size=5)
         price = reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0])
         found = solve_hinge_prox(K, g, y, np.asarray(price), cap)
-        assert found.rung == "kernel"
+        assert found.method == "kernel"
         each, total = (price, np.inf) if cap == "each" else (np.full(200, np.inf), float(price))
         by_cones = solve_conic(Problem(K, g, y, each, total))
         if by_cones.status == 0:

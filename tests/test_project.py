@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from instances import CONSTRAINTS, SETS, Instance, build, build_set, instance, random_constraint, random_set, stacked
-from reference import Array
+from reference import projections as reference
+from reference.projections import Array
 
 import cocopt
 from cocopt import constraints
@@ -306,7 +306,7 @@ def test_the_rung_is_explained() -> None:
     box, ball = cocopt.Box(0.0, 1.0, dim=3), cocopt.Ball(0.0, 1.0, dim=3)
     many = constraints.Affine(np.ones((200, 3)), np.ones(200))
     black_box = constraints.Function(lambda x: float(x[0]), lambda x: np.array([1.0, 0.0, 0.0]))
-    for K, g, rung in [
+    for K, g, method in [
         (box, constraints.Affine(np.ones(3), 1.0), "kernel"),
         (ball, constraints.Affine(np.ones(3), 1.0), "kernel"),
         (cocopt.Simplex(3), constraints.Affine(np.ones(3), 1.0), "kernel"),
@@ -318,7 +318,7 @@ def test_the_rung_is_explained() -> None:
         (ball, constraints.Stack([many, black_box]), "cuts"),
     ]:
         name, _, sentence = cocopt.explain(K, g).partition(": ")
-        assert (name, bool(sentence)) == (rung, True), (K, g)
+        assert (name, bool(sentence)) == (method, True), (K, g)
 
 
 @pytest.mark.parametrize("kind", [cocopt.Box, cocopt.Ball, cocopt.Simplex, cocopt.L1Ball])

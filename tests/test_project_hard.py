@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from instances import CONSTRAINTS, SETS, build, build_set, instance, random_set
-from reference import Array, Description
+from reference import projections as reference
+from reference.projections import Array, Description
 from scipy.optimize import nnls
 
 import cocopt
@@ -208,7 +208,7 @@ def test_a_norm_ball_in_a_thousand_dimensions() -> None:
 
 @pytest.mark.parametrize("kind", ["Box", "Simplex", "Polyhedron"])
 def test_from_one_row_to_a_hundred(kind: str) -> None:
-    """Every M, so every hand-over between rungs, against an active-set solver; half of the M in batches."""
+    """Every M, so every hand-over between methods, against an active-set solver; half of the M in batches."""
     for count in range(1, 101):
         rng = np.random.default_rng(count)
         described, z = random_set(kind, 6, rng)
@@ -338,7 +338,7 @@ def test_what_is_normal_to_a_vertex_projects_onto_it_from_anywhere(count: int) -
         found = solve_projection(Box(-10.0, 10.0, dim=n), g, z + reach * rng.uniform(0.1, 1.0, n) @ N)
         solved += 1
         np.testing.assert_allclose(found.point, z, rtol=0, atol=1e-11)
-        assert found.rung == ("kernel" if count == 20 else "daqp")
+        assert found.method == ("kernel" if count == 20 else "daqp")
     assert solved > 10
 
 
@@ -747,7 +747,7 @@ def cylinder() -> constraints.Function:
 def test_the_number_of_cuts_is_reported() -> None:
     y = [[3.0, 2.0, 1.0], [0.1, 0.1, 0.1], [0.0, 0.0, 5.0]]
     result = solve_projection(Box(-2.0, 2.0, dim=3), cylinder(), np.array(y))
-    assert result.rung == "cuts"
+    assert result.method == "cuts"
     assert np.all(np.asarray(result.cuts) <= 500)
     assert np.max(result.cuts) >= 2
     np.testing.assert_allclose(result.point[0], np.array(y[0]) / np.linalg.norm(y[0]), atol=1e-7)
@@ -756,7 +756,7 @@ def test_the_number_of_cuts_is_reported() -> None:
 
 def test_an_affine_rung_makes_no_cuts() -> None:
     result = solve_projection(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0), np.array([1.0, 0.5]))
-    assert result.rung == "kernel"
+    assert result.method == "kernel"
     assert np.max(result.cuts) == 0
     assert bool(np.all(result.feasible))
     assert np.max(result.least_violation) == 0.0
@@ -801,10 +801,10 @@ class Disc(cocopt.ConvexSet):
     def __init__(self, dim: int) -> None:
         self.dim = dim
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         return point / np.maximum(np.linalg.norm(point, axis=-1, keepdims=True), 1.0)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         return np.maximum(np.linalg.norm(point, axis=-1) - 1.0, 0.0)
 
 
@@ -814,10 +814,10 @@ class Orthant(cocopt.ConvexSet):
     def __init__(self, dim: int) -> None:
         self.dim = dim
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         return np.maximum(point, 0.0)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         return np.maximum(-point.min(axis=-1), 0.0)
 
 
@@ -892,8 +892,8 @@ def test_rows_that_nearly_all_bind(n: int, M: int, apart: float | None) -> None:
     g, K = constraints.Affine(A, np.matvec(A, inside) + 0.02 * rng.uniform(size=(60, M))), Box(0.0, 1.0, dim=n)
     found = solve_batch(K, g, y, None)
     assert found is not None
-    x, nu, status, rung = found
-    assert rung == "kernel"
+    x, nu, status, method = found
+    assert method == "kernel"
     assert not status.any()
     np.testing.assert_allclose(x, np.clip(y - np.vecmat(nu, A), 0.0, 1.0), atol=1e-12 * (1 + np.abs(nu).max()))
     rows = g.rows(x)

@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-import reference_rivals as naive
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import rivals as naive
 
 import cocopt
 from cocopt import (

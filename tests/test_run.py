@@ -20,7 +20,7 @@ from cocopt import CLASP, Box, constraints, hindsight, losses, problems, steps
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.experiments import Result, TrialFailed
 from cocopt.experiments.algorithms import resolve
-from cocopt.experiments.plots import _look, figure
+from cocopt.experiments.plots import _evaluate_round, figure
 from cocopt.experiments.results import interval
 from cocopt.experiments.runner import recorded
 from cocopt.experiments.specs import Spec, parse
@@ -341,7 +341,7 @@ def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
 
 
 def test_algorithms_differ_in_colour_and_in_line_style() -> None:
-    looks = [_look(i) for i in range(6)]
+    looks = [_evaluate_round(i) for i in range(6)]
     assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_sets import by_cvxpy, ellipsoid_by_bisection, l1_exactly, simplex_exactly
+from reference.sets import by_cvxpy, ellipsoid_by_bisection, l1_exactly, simplex_exactly
 
 from cocopt import Ball, Box, ConvexSet, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
 from cocopt.checks import check_set
@@ -391,11 +391,11 @@ class Unit(ConvexSet):
 
     dim = 2
 
-    def _project(self, point):
+    def project_unchecked(self, point):
         norm = np.linalg.norm(point, axis=-1, keepdims=True)
         return np.where(norm > 1 + 1e-14, point / np.maximum(norm, 1), point)
 
-    def _violation(self, point):
+    def violation_unchecked(self, point):
         return np.maximum(np.linalg.norm(point, axis=-1) - 1, 0)
 
     @property
@@ -415,25 +415,33 @@ def along_the_first_axis(self, point):
 
 
 BREAKAGES = {
-    "does not lie in K": {"_project": lambda self, p: p},
-    "not idempotent": {"_project": lambda self, p: 0.5 * Unit._project(self, p)},
-    "not firmly non-expansive": {"_project": along_the_first_axis},
-    "a point that the projection moves counts as inside": {"_project": lambda self, p: np.clip(p, -0.5, 0.5)},
+    "does not lie in K": {"project_unchecked": lambda self, p: p},
+    "not idempotent": {"project_unchecked": lambda self, p: 0.5 * Unit.project_unchecked(self, p)},
+    "not firmly non-expansive": {"project_unchecked": along_the_first_axis},
+    "a point that the projection moves counts as inside": {"project_unchecked": lambda self, p: np.clip(p, -0.5, 0.5)},
     "changes its input": {
-        "_project": lambda self, p: np.divide(p, 1 + np.linalg.norm(p, axis=-1, keepdims=True), out=p)
+        "project_unchecked": lambda self, p: np.divide(p, 1 + np.linalg.norm(p, axis=-1, keepdims=True), out=p)
     },
-    "wrong shape": {"_project": lambda self, p: Unit._project(self, p)[..., :1]},
-    "not finite": {"_project": lambda self, p: Unit._project(self, p) * nan},
+    "wrong shape": {"project_unchecked": lambda self, p: Unit.project_unchecked(self, p)[..., :1]},
+    "not finite": {"project_unchecked": lambda self, p: Unit.project_unchecked(self, p) * nan},
     "batch differs": {
-        "_project": lambda self, p: Unit._project(self, p) if p.ndim == 1 else Unit._project(self, p) * 0
+        "project_unchecked": lambda self, p: (
+            Unit.project_unchecked(self, p) if p.ndim == 1 else Unit.project_unchecked(self, p) * 0
+        )
     },
     "wrong shape with two leading axes": {
-        "_project": lambda self, p: Unit._project(self, p) if p.ndim < 3 else Unit._project(self, p)[0]
+        "project_unchecked": lambda self, p: (
+            Unit.project_unchecked(self, p) if p.ndim < 3 else Unit.project_unchecked(self, p)[0]
+        )
     },
-    "a point of K is not returned unchanged": {"_project": lambda self, p: Unit._project(self, p) * (1 - 1e-14)},
-    "the violation has a wrong shape": {"_violation": lambda self, p: Unit._violation(self, p)[..., None] * [1, 1]},
-    "counts as inside": {"_violation": lambda self, p: 0 * p[..., 0]},
-    "the violation is negative": {"_violation": lambda self, p: np.linalg.norm(p, axis=-1) - 1},
+    "a point of K is not returned unchanged": {
+        "project_unchecked": lambda self, p: Unit.project_unchecked(self, p) * (1 - 1e-14)
+    },
+    "the violation has a wrong shape": {
+        "violation_unchecked": lambda self, p: Unit.violation_unchecked(self, p)[..., None] * [1, 1]
+    },
+    "counts as inside": {"violation_unchecked": lambda self, p: 0 * p[..., 0]},
+    "the violation is negative": {"violation_unchecked": lambda self, p: np.linalg.norm(p, axis=-1) - 1},
     "beyond the diameter": {"diameter": 1.0},
     "contains and violation disagree": {"contains": lambda self, p, tol=1e-9: np.ones(p.shape[:-1], bool)},
     "cones() describes another set": {"cones": lambda self: Ball(0, 2, dim=2).cones()},
@@ -464,11 +472,11 @@ def test_check_set_finds_parameters_of_another_set():
 
 def test_check_set_finds_a_set_that_is_not_convex():
     class Ring(Unit):
-        def _project(self, point):
+        def project_unchecked(self, point):
             norm = np.linalg.norm(point, axis=-1, keepdims=True)
             return np.where(norm > 0, point / np.where(norm > 0, norm, 1.0), [1.0, 0.0])
 
-        def _violation(self, point):
+        def violation_unchecked(self, point):
             return np.abs(np.linalg.norm(point, axis=-1) - 1)
 
     with pytest.raises(AssertionError, match="not firmly non-expansive"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from reference_growing import switch
+from reference.persistent import switch
 
 import cocopt
 from cocopt import AdaGrad, Ball, Box, Switch, constraints, losses

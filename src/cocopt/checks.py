@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import constraints, losses, state
-from cocopt._arrays import Array
 from cocopt.algorithms.base import Learner, Round
+from cocopt.arrays import Array
 from cocopt.cones import Cones
 from cocopt.errors import CocoptError, InvalidInput
 from cocopt.sets import Ball, Box, ConvexSet, Polyhedral, Simplex
@@ -55,7 +55,7 @@ def check_set(K: ConvexSet, *, seed: int = 0, trials: int = 50) -> None:
     >>> from cocopt.checks import check_set
     >>> check_set(Box(0.0, 1.0, dim=3))
     >>> class Shrunk(Box):
-    ...     def _project(self, point):
+    ...     def project_unchecked(self, point):
     ...         return np.clip(0.9 * point, self.lower, self.upper)
     >>> check_set(Shrunk(0.0, 1.0, dim=3))
     Traceback (most recent call last):
@@ -340,8 +340,10 @@ def _check_run(learner: Learner, start: Array, stream: Sequence[_Reveal]) -> Arr
         values.append(_loss(reveal, x))
         rows.append(_rows(reveal, x))
         _require(learner, _close(record.loss, values[-1]), "the round record has a wrong loss")
-        _require(learner, _close(record.violation, _violation(rows[-1])), "the round record has a wrong violation")
-    violations = [_violation(row) for row in rows]
+        _require(
+            learner, _close(record.violation, violation_unchecked(rows[-1])), "the round record has a wrong violation"
+        )
+    violations = [violation_unchecked(row) for row in rows]
     expected = {
         "loss": sum(values),
         "ccv_soft": sum(np.zeros(learner.batch) if row is None else row.max(axis=-1) for row in rows),
@@ -379,7 +381,7 @@ def _rows(reveal: _Reveal, x: Array) -> Array | None:
     return rows
 
 
-def _violation(rows: Array | None) -> Any:
+def violation_unchecked(rows: Array | None) -> Any:
     return 0.0 if rows is None else np.maximum(rows.max(axis=-1), 0.0)
 
 

@@ -149,7 +149,7 @@ def bench(
 ) -> None:
     """Time CLASP on the paper's regression, side by side with what one would write instead."""
     with _told(None):
-        from cocopt._arrays import positive_int
+        from cocopt.arrays import positive_int
         from cocopt.experiments.bench import compare
 
         table = compare(positive_int("trials", trials), positive_int("rounds", rounds))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 
 __all__ = ["Cones", "stack"]
 

@@ -53,7 +53,7 @@ class EmptySet(InvalidInput):
 
 
 class SolverFailure(CocoptError, RuntimeError):
-    """No rung of the ladder produced a point that passed the check of its own optimality conditions."""
+    """No method of the ladder produced a point that passed the check of its own optimality conditions."""
 
 
 class CutLimit(SolverFailure):

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cocopt._arrays import Array, _describe
-from cocopt._terms import finite
+from cocopt.arrays import Array, all_finite, describe
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Affine, Constraint, Function, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
@@ -79,7 +78,7 @@ def best_fixed(problem: Problem, seed: int, trials: ArrayLike, checkpoints: Arra
     """
     marks = np.asarray(checkpoints)
     if marks.ndim != 1 or marks.size == 0 or marks.dtype.kind not in "iu" or marks.min() < 1:
-        raise InvalidInput(f"checkpoints: expected numbers of rounds from 1 on, got {_describe(checkpoints)}")
+        raise InvalidInput(f"checkpoints: expected numbers of rounds from 1 on, got {describe(checkpoints)}")
     if not problem.K.bounded:
         raise InvalidInput(f"K: expected a set of finite diameter, got {problem.K!r}")
     chosen = numbers(trials)
@@ -229,7 +228,7 @@ class _Search:
 
     def __init__(self, K: ConvexSet, rounds: _Rounds) -> None:
         self.K, self.rounds = K, rounds
-        self.x, self.typical = K._project(np.zeros(K.dim)), 0.0
+        self.x, self.typical = K.project_unchecked(np.zeros(K.dim)), 0.0
         self.tolerance = 0.0  # how far the black boxes may be above their linearisations
         poly = K.polyhedral()
         self.curved = poly is None
@@ -248,7 +247,7 @@ class _Search:
         D, x, inside = self.K.diameter, self.x, False
         objective = _Objective(self.rounds, T, x)
         here = objective(x, 0.0)
-        if not finite(here.gradient):
+        if not all_finite(here.gradient):
             objective.blame(x)
         black, slope = objective.black(x)
         unit = (float(np.linalg.norm(slope)) * D or 1.0) if objective.black_boxes else 0.0
@@ -421,9 +420,9 @@ class _Search:
         missed = 0.0
         for _, constraint in self.cones.values():
             if constraint is None:
-                missed = max(missed, float(self.K._violation(x)) / self.K.scale)
+                missed = max(missed, float(self.K.violation_unchecked(x)) / self.K.scale)
             else:
-                missed = max(missed, float((constraint._rows(x) / constraint.magnitude(x)).max()))
+                missed = max(missed, float((constraint.rows_unchecked(x) / constraint.magnitude(x)).max()))
         return missed
 
     def _empty(self) -> bool:
@@ -443,10 +442,10 @@ class _Search:
         x = z[: self.K.dim]
         rows: list[tuple[tuple[int, int], Array, float, float]] = []  # key, row, right side, coefficient of τ
         added = False
-        if self.curved and _OF_K not in self.cones and self.K._violation(x) > 1e-10 * self.K.scale:
+        if self.curved and _OF_K not in self.cones and self.K.violation_unchecked(x) > 1e-10 * self.K.scale:
             cones, added = _usable(self.K.cones()), True
             if cones is None:
-                nearest = self.K._project(x)
+                nearest = self.K.project_unchecked(x)
                 normal = (x - nearest) / np.linalg.norm(x - nearest)
                 rows.append((_OF_K, normal, float(normal @ nearest), 0.0))
             else:
@@ -484,13 +483,13 @@ class _Search:
                 continue
             # a vectorised function may hold the data of all rounds, and must see as many points
             points = np.broadcast_to(x, (total, x.size)) if isinstance(constraint, Function) else x
-            values = np.atleast_2d(constraint._rows(points))[:count]
-            if not finite(values):
+            values = np.atleast_2d(constraint.rows_unchecked(points))[:count]
+            if not all_finite(values):
                 constraint.rows(points)  # says what is not, unless rows are idle
             t, i = np.nonzero(values > 0)
             if t.size == 0:
                 continue
-            slopes = constraint._jacobian(points)
+            slopes = constraint.jacobian_unchecked(points)
             slopes, depth = (slopes if slopes.ndim == 3 else slopes[None])[t, i], values[t, i]
             right, norms = np.vecdot(slopes, x) - depth, np.linalg.norm(slopes, axis=1)
             affine = constraint.affine() is not None

@@ -24,8 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import kernels
-from cocopt._arrays import Array, ArrayLike, as_floats
-from cocopt._terms import new
+from cocopt.arrays import Array, ArrayLike, as_floats, make_tuple
 from cocopt.errors import InvalidInput
 
 __all__ = ["CompensatedSum", "Ledger", "of"]
@@ -62,7 +61,7 @@ class CompensatedSum(NamedTuple):
         old, carry = self
         total = old + term
         part = total - old
-        return new(CompensatedSum, (total, carry + ((old - (total - part)) + (term - part))))
+        return make_tuple(CompensatedSum, (total, carry + ((old - (total - part)) + (term - part))))
 
     @property
     def value(self) -> float | Array:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cocopt._arrays import Array, scalar
+from cocopt.arrays import Array, scalar
 from cocopt.errors import InvalidInput
 
 __all__ = ["Adaptive", "Constant", "Function", "Power", "Schedule", "StronglyConvex", "as_schedule", "checked_step"]

@@ -27,7 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array, ArrayLike, positive_int, scalar
+from cocopt.arrays import Array, ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.metrics import CompensatedSum, Value
 from cocopt.steps import Adaptive, Constant, Power, Schedule, Step, StronglyConvex, as_schedule, checked_step

@@ -8,9 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, positive_int, scalar
-from cocopt._terms import finite
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
+from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
+from cocopt.arrays import Array, ArrayLike, all_finite, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import largest_row
 from cocopt.sets.base import ConvexSet
@@ -80,12 +79,12 @@ def adagrad_step(
     else:
         total = squares + np.vecdot(n, n)
         step = np.where(total > 0.0, surrogate.reach / np.sqrt(total), 0.0)
-    if not (finite(n) and finite(total)):
+    if not (all_finite(n) and all_finite(total)):
         raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
     if active is not None:
         summed, total = np.where(active, summed, queue), np.where(active, total, squares)
         step = np.where(active, step, 0.0)
-    moved = K._project(x - step[..., None] * n)
+    moved = K.project_unchecked(x - step[..., None] * n)
     if active is not None:
         moved = np.where(np.expand_dims(active, -1), moved, x)
     return moved, summed, total, step[()]
@@ -220,17 +219,25 @@ class AdaGrad(Learner):
             "rows": self.rows,
         }
 
-    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(0, np.zeros(batch)[()], np.zeros(batch)[()])
 
-    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+    def update(self, memory: _Memory, feedback: Feedback) -> Update:
         losses, queue, squares = memory
-        losses += seen.gradient is not None
+        losses += feedback.gradient is not None
         violation = subgradient = None
-        if seen.constraint is not None and seen.rows is not None and (seen.rows > 0.0).any():
-            violation, subgradient = largest_row(seen.constraint, seen.x, seen.rows)
+        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
+            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
         x, queue, squares, step = adagrad_step(
-            self.K, self._surrogate, seen.x, seen.gradient, violation, subgradient, queue, squares, t=max(losses, 1)
+            self.K,
+            self._surrogate,
+            feedback.x,
+            feedback.gradient,
+            violation,
+            subgradient,
+            queue,
+            squares,
+            t=max(losses, 1),
         )
         return Update(x, _Memory(losses, queue, squares), step)
 

@@ -17,15 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import state
-from cocopt._arrays import Array, ArrayLike, _describe, as_points, require_finite
-from cocopt._terms import finite, new, quiet, squared_norm
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    all_finite,
+    as_points,
+    describe,
+    ignore_fp_warnings,
+    make_tuple,
+    require_finite,
+    squared_norm,
+)
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput, StateError
 from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Learner", "Revealed", "Round", "Update", "checked_rows"]
+__all__ = ["Feedback", "Learner", "Round", "Update", "checked_rows"]
 
 Arrays = dict[str, NDArray[Any]]
 _ZERO = np.float64(0.0)
@@ -34,7 +43,7 @@ _ZERO = np.float64(0.0)
 def checked_rows(rows: Any) -> Literal["all", "worst"]:
     """The choice of rows, if it is one."""
     if rows not in ("all", "worst"):
-        raise InvalidInput(f'rows: expected "all" or "worst", got {_describe(rows)}')
+        raise InvalidInput(f'rows: expected "all" or "worst", got {describe(rows)}')
     return "worst" if rows == "worst" else "all"
 
 
@@ -54,11 +63,11 @@ class Round(NamedTuple):
     rows: Array | None  #: g_{t,i}(x_t), (..., M)
     violation: Any  #: max(0, max_i g_{t,i}(x_t))
     step: Any  #: η_t; 0 if no step was taken
-    rung: str  #: where on the ladder x_{t+1} was found, see `cocopt.explain`
+    method: str  #: where on the ladder x_{t+1} was found, see `cocopt.explain`
     feasible: Any  #: whether K and the constraint had a point in common
 
 
-class Revealed(NamedTuple):
+class Feedback(NamedTuple):
     """What a round revealed at the action that was played."""
 
     x: Array
@@ -77,7 +86,7 @@ class Update(NamedTuple):
     x: Array  #: x_{t+1}
     memory: Any  #: the algorithm's own part of the state
     step: Any = 0.0
-    rung: str = "set"
+    method: str = "set"
     feasible: Any = np.True_
     past: Any = None  #: Σ_τ (g_τ^+(x_t))² over the earlier constraints that are remembered
 
@@ -92,19 +101,19 @@ class _State(NamedTuple):
 class Learner(ABC):
     """A learner for one stream, or for a batch of trials that all see the same t.
 
-    An algorithm defines `parameters`, `_begin` and `_next`, and how its memory is stored.
+    An algorithm defines `parameters`, `initial_memory` and `update`, and how its memory is stored.
     """
 
     _history: History = None
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
-            raise InvalidInput(f"K: expected a set such as cocopt.Box, got {_describe(K)}")
+            raise InvalidInput(f"K: expected a set such as cocopt.Box, got {describe(K)}")
         self.K = K
         self._losses: set[type] = set()  # the classes of those that were found to fit
         self._constraints: set[type] = set()
         if start is None:
-            x = K._project(np.zeros(K.dim))
+            x = K.project_unchecked(np.zeros(K.dim))
         else:
             x = np.array(require_finite("start", as_points("start", start, K.dim)))
             if not np.all(K.contains(x)):
@@ -112,7 +121,7 @@ class Learner(ABC):
                 raise InvalidInput(f"start: expected a point of K, got one that violates it by {worst:.3g}")
         x.flags.writeable = False
         self._state = _State(0, x, Ledger.zero(x.shape[:-1], self._history), None)
-        self._state = self._state._replace(memory=self._begin(x.shape[:-1]))
+        self._state = self._state._replace(memory=self.initial_memory(x.shape[:-1]))
 
     @property
     def t(self) -> int:
@@ -150,12 +159,12 @@ class Learner(ABC):
         """
         before = self._state
         try:
-            seen = self._look(before.x, loss, constraint, played)
-            update = self._next(before.memory, seen)
+            feedback = self._evaluate_round(before.x, loss, constraint, played)
+            update = self.update(before.memory, feedback)
         except RuntimeWarning:  # numpy's word on infinite data, where warnings are errors: ours names the culprit
-            with quiet():  # (not always, since that would slow down every operation inside)
-                seen = self._look(before.x, loss, constraint, played)
-                update = self._next(before.memory, seen)
+            with ignore_fp_warnings():  # (not always, since that would slow down every operation inside)
+                feedback = self._evaluate_round(before.x, loss, constraint, played)
+                update = self.update(before.memory, feedback)
         x = np.asarray(update.x)
         x.setflags(write=False)
         feasible, infeasible = update.feasible, None
@@ -163,13 +172,15 @@ class Learner(ABC):
             feasible = _all_true(x.shape[:-1]) if x.ndim > 1 else feasible
         elif not np.all(feasible):
             infeasible = ~feasible
-        loss_value = None if seen.loss is None else seen.value
-        ledger, violation = before.ledger.with_round(loss_value, seen.rows, update.past, infeasible)
+        loss_value = None if feedback.loss is None else feedback.value
+        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible)
         t = before.t + 1
-        self._state = new(_State, (t, x, ledger, update.memory))
-        return new(Round, (t, seen.value, seen.rows, violation, update.step, update.rung, feasible))
+        self._state = make_tuple(_State, (t, x, ledger, update.memory))
+        return make_tuple(Round, (t, feedback.value, feedback.rows, violation, update.step, update.method, feasible))
 
-    def _look(self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None) -> Revealed:
+    def _evaluate_round(
+        self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None
+    ) -> Feedback:
         """The values at the action played, checked."""
         moved = None
         if played is not None:
@@ -182,38 +193,38 @@ class Learner(ABC):
         if loss is not None:
             if not (type(loss) in self._losses and loss.dim == self.K.dim):
                 self._fits("loss", loss, Loss)
-            value, gradient = loss._value_and_gradient(x)
+            value, gradient = loss.value_and_gradient_unchecked(x)
             gradient_sq = squared_norm(gradient)
-            if not _all_finite(value + gradient_sq) and not (_all_finite(value) and finite(gradient)):
-                loss._blame(x)
+            if not _all_finite(value + gradient_sq) and not (_all_finite(value) and all_finite(gradient)):
+                loss.raise_nonfinite(x)
             if gradient.shape != x.shape:
                 raise InvalidInput(f"loss: expected leading axes {self.batch} of the trials, got {gradient.shape[:-1]}")
         if constraint is not None:
             if not (type(constraint) in self._constraints and constraint.dim == self.K.dim):
                 self._fits("constraint", constraint, Constraint)
-            rows = constraint._rows(x)
+            rows = constraint.rows_unchecked(x)
             if not _usual(rows):
                 rows = constraint.rows(x)  # names the culprit, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
                 raise InvalidInput(
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
-        return new(Revealed, (x, loss, value, gradient, gradient_sq, constraint, rows, moved))
+        return make_tuple(Feedback, (x, loss, value, gradient, gradient_sq, constraint, rows, moved))
 
     def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):
             example = "losses.Norm" if kind is Loss else "constraints.Affine"
-            raise InvalidInput(f"{name}: expected an object such as {example}, got {_describe(revealed)}")
+            raise InvalidInput(f"{name}: expected an object such as {example}, got {describe(revealed)}")
         if revealed.dim is not None and revealed.dim != self.K.dim:
             raise InvalidInput(f"{name}: expected dimension {self.K.dim} as that of K, got {revealed.dim}")
         (self._losses if kind is Loss else self._constraints).add(type(revealed))
 
     @abstractmethod
-    def _begin(self, batch: tuple[int, ...]) -> Any:
+    def initial_memory(self, batch: tuple[int, ...]) -> Any:
         """The algorithm's memory before round 1."""
 
     @abstractmethod
-    def _next(self, memory: Any, seen: Revealed) -> Update:
+    def update(self, memory: Any, feedback: Feedback) -> Update:
         """x_{t+1} and the new memory; must not change the old one."""
 
     @abstractmethod
@@ -277,7 +288,7 @@ class Learner(ABC):
 
 
 def _all_finite(values: Any) -> bool:
-    return math.isfinite(values) if isinstance(values, float) else finite(values)
+    return math.isfinite(values) if isinstance(values, float) else all_finite(values)
 
 
 @cache
@@ -292,7 +303,7 @@ def _usual(rows: Array) -> bool:
     """Whether all rows are finite."""
     if rows.ndim == 1 and rows.size <= 64:  # Python's own sum is several times as fast on a few numbers
         return math.isfinite(sum(rows.tolist()))
-    return finite(rows)
+    return all_finite(rows)
 
 
 def _part(arrays: Arrays, name: str) -> Arrays:

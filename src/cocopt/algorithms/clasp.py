@@ -8,14 +8,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cocopt import state
-from cocopt._arrays import Array, ArrayLike, _describe, frozen, positive_int
-from cocopt._terms import new
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
-from cocopt.algorithms.persistent import encode_constraint, own_copy, restore_growing, store_growing
+from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
+from cocopt.algorithms.persistent import encode_constraint, own_copy, restore_intersection, store_intersection
+from cocopt.arrays import Array, ArrayLike, describe, frozen, make_tuple, positive_int
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InvalidInput
-from cocopt.geometry.growing import Growing
-from cocopt.geometry.project import descend
+from cocopt.geometry.ladder import Request, solve
+from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.metrics import CompensatedSum
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule, checked_step
@@ -38,8 +37,8 @@ class _Kept(NamedTuple):
 class _Everything(NamedTuple):
     """All constraints so far, as window=None keeps them."""
 
-    demanded: Growing  # what is projected onto
-    told: Growing | None  # what the metrics judge, where that is more: with rows="worst"
+    demanded: PersistentIntersection  # what is projected onto
+    told: PersistentIntersection | None  # what the metrics judge, where that is more: with rows="worst"
 
     def after(self, constraint: Constraint | None, row: Any) -> _Everything:
         demanded, told = self
@@ -95,7 +94,7 @@ class CLASP(Learner):
     window : int or None
         Project onto the constraints of the last ``window`` rounds; None keeps every constraint (the paper's
         persistent ones), at a cost a round that hardly grows with their number as long as they are affine (see
-        `cocopt.geometry.growing`), and memory that does. Black boxes in a window cannot be saved.
+        `cocopt.geometry.persistent`), and memory that does. Black boxes in a window cannot be saved.
     infeasible : "raise" or "nearest"
         If K and the constraint have no point in common: raise `InfeasibleRound` and stay, or go to the point of K of
         least violation nearest to the target and count the round as infeasible.
@@ -132,7 +131,7 @@ class CLASP(Learner):
     ) -> None:
         self.steps = Power(0.5) if steps is None else as_schedule(steps)
         if infeasible not in ("raise", "nearest"):
-            raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {_describe(infeasible)}')
+            raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {describe(infeasible)}')
         self.rows, self.infeasible = checked_rows(rows), infeasible
         self.window = None if window is None else positive_int("window", window)
         self._history = None if window == 1 else "hist" if window is None else "window"
@@ -156,58 +155,62 @@ class CLASP(Learner):
             "infeasible": self.infeasible,
         }
 
-    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
         window: tuple[_Kept | None, ...] | _Everything = ()
         if self.window is None:
             # with "nearest" the intersection may be empty, and then no row is implied by the others
-            demanded = Growing.begin(self.K, batch, forget=self.infeasible == "raise")
-            window = _Everything(demanded, Growing.begin(self.K, batch) if self.rows == "worst" else None)
+            demanded = PersistentIntersection.begin(self.K, batch, forget=self.infeasible == "raise")
+            window = _Everything(
+                demanded, PersistentIntersection.begin(self.K, batch) if self.rows == "worst" else None
+            )
         return _Memory(0, float("inf"), CompensatedSum(), proof, window)
 
-    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+    def update(self, memory: _Memory, feedback: Feedback) -> Update:
         taken, last, gradients, proof, window = memory
-        target, step, gradient_sq, modulus = seen.x, None, None, None
-        if seen.gradient is not None and seen.loss is not None:
+        target, step, gradient_sq, modulus = feedback.x, None, None, None
+        if feedback.gradient is not None and feedback.loss is not None:
             taken += 1
-            gradient_sq = seen.gradient_sq
+            gradient_sq = feedback.gradient_sq
             if self.steps.needs_gradients:
                 gradients = gradients.plus(gradient_sq)
             step = checked_step(self.steps, taken, gradients.value, last)
             if isinstance(step, np.ndarray):  # a copy, since a callable may use its array again
                 step = frozen(step)
-                target = seen.x - step[..., None] * seen.gradient
+                target = feedback.x - step[..., None] * feedback.gradient
             else:
-                target = seen.x - step * seen.gradient
+                target = feedback.x - step * feedback.gradient
             last = step
-            modulus = seen.loss.strong_convexity if self.steps.modulus > 0 else None
+            modulus = feedback.loss.strong_convexity if self.steps.modulus > 0 else None
         row = None
-        if self.rows == "worst" and seen.rows is not None and seen.rows.shape[-1] > 1:
-            row = seen.rows.argmax(axis=-1)
+        if self.rows == "worst" and feedback.rows is not None and feedback.rows.shape[-1] > 1:
+            row = feedback.rows.argmax(axis=-1)
         past = None
         if isinstance(window, _Everything):
-            window, past = window.squares(seen.x)
-            window = window.after(seen.constraint, row)
+            window, past = window.squares(feedback.x)
+            window = window.after(feedback.constraint, row)
             demanded, found = window.demanded.project(target, self.infeasible)
             window = window._replace(demanded=demanded)
-            x, rung, feasible = found.point, found.rung, found.feasible
+            x, method, feasible = found.point, found.method, found.feasible
         else:
-            current = seen.constraint if row is None or seen.constraint is None else seen.constraint.select(row)
+            current = (
+                feedback.constraint if row is None or feedback.constraint is None else feedback.constraint.select(row)
+            )
             if self.window is not None and self.window > 1:
-                past = _squares(window, seen.x)
-                now = None if seen.constraint is None else _Kept(own_copy(seen.constraint), row)
+                past = _squares(window, feedback.x)
+                now = None if feedback.constraint is None else _Kept(own_copy(feedback.constraint), row)
                 remembered = [kept.demanded for kept in (*window, now) if kept is not None]
                 current = Stack(remembered) if remembered else None
                 window = (*window, now)[1 - self.window :]
             if current is None:
-                x, rung, feasible = self.K._project(target), "set", np.True_
+                x, method, feasible = self.K.project_unchecked(target), "set", np.True_
             else:
-                found = descend(self.K, current, target, None, None, self.infeasible, 500, 1e-7)
-                x, rung, feasible = found.point, found.rung, found.feasible
+                found = solve(Request(self.K, current, target, infeasible=self.infeasible))
+                x, method, feasible = found.point, found.method, found.feasible
         infeasible = None if feasible is np.True_ or feasible.all() else ~feasible
-        proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=seen.moved)
-        memory = new(_Memory, (taken, last, gradients, proof, window))
-        return new(Update, (x, memory, 0.0 if step is None else step, rung, feasible, past))
+        proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=feedback.moved)
+        memory = make_tuple(_Memory, (taken, last, gradients, proof, window))
+        return make_tuple(Update, (x, memory, 0.0 if step is None else step, method, feasible, past))
 
     def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
         arrays: Arrays = {"last": np.asarray(memory.last)}
@@ -216,9 +219,9 @@ class CLASP(Learner):
         window: Any = []
         if isinstance(memory.window, _Everything):
             window = {}
-            for name, growing in memory.window._asdict().items():
-                if growing is not None:
-                    window[name], own = store_growing(growing, name)
+            for name, intersection in memory.window._asdict().items():
+                if intersection is not None:
+                    window[name], own = store_intersection(intersection, name)
                     arrays.update(own)
             return {"taken": memory.taken, "window": window}, arrays
         for i, kept in enumerate(memory.window):
@@ -239,7 +242,8 @@ class CLASP(Learner):
         window: tuple[_Kept | None, ...] | _Everything
         if self.window is None:
             kept = {
-                name: restore_growing(self.K, self.batch, own, arrays, name) for name, own in plain["window"].items()
+                name: restore_intersection(self.K, self.batch, own, arrays, name)
+                for name, own in plain["window"].items()
             }
             window = _Everything(kept["demanded"], kept.get("told"))
         else:
@@ -261,5 +265,5 @@ def _squares(window: tuple[_Kept | None, ...], x: Array) -> Array:
     total = np.zeros(x.shape[:-1])
     for kept in window:
         if kept is not None:
-            total = total + np.square(kept.constraint._violation(x))
+            total = total + np.square(kept.constraint.violation_unchecked(x))
     return total

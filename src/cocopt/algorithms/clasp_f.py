@@ -7,9 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import ArrayLike, _describe
-from cocopt._terms import finite
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
+from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
+from cocopt.arrays import ArrayLike, all_finite, describe
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import cut, largest_row
 from cocopt.metrics import CompensatedSum
@@ -83,7 +82,7 @@ class CLASPF(Learner):
         super().__init__(K, start)
         self.steps = Power(0.5) if steps is None else as_schedule(steps)
         if gradient_at not in ("x", "xb"):
-            raise InvalidInput(f'gradient_at: expected "x" or "xb", got {_describe(gradient_at)}')
+            raise InvalidInput(f'gradient_at: expected "x" or "xb", got {describe(gradient_at)}')
         self.gradient_at, self.rows = gradient_at, checked_rows(rows)
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
@@ -100,28 +99,28 @@ class CLASPF(Learner):
     def parameters(self) -> dict[str, Any]:
         return {"K": self.K, "steps": self.steps, "gradient_at": self.gradient_at, "rows": self.rows}
 
-    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(0, float("inf"), CompensatedSum())
 
-    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+    def update(self, memory: _Memory, feedback: Feedback) -> Update:
         taken, last, gradients = memory
-        xb, gradient = seen.x, seen.gradient
-        if seen.constraint is not None and seen.rows is not None and (seen.rows > 0.0).any():
-            violation, subgradient = largest_row(seen.constraint, seen.x, seen.rows)
-            moved = cut(seen.x, violation, subgradient)
-            if not finite(moved):
-                seen.constraint._blame(seen.x)
-            xb = np.where((violation > 0.0)[..., None], self.K._project(moved), seen.x)
-        if seen.loss is None or gradient is None:
-            return Update(self.K._project(xb), memory)
+        xb, gradient = feedback.x, feedback.gradient
+        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
+            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
+            moved = cut(feedback.x, violation, subgradient)
+            if not all_finite(moved):
+                feedback.constraint.raise_nonfinite(feedback.x)
+            xb = np.where((violation > 0.0)[..., None], self.K.project_unchecked(moved), feedback.x)
+        if feedback.loss is None or gradient is None:
+            return Update(self.K.project_unchecked(xb), memory)
         if self.gradient_at == "xb":
-            gradient = seen.loss._value_and_gradient(xb)[1]
-            if not finite(gradient):
-                seen.loss._blame(xb)
+            gradient = feedback.loss.value_and_gradient_unchecked(xb)[1]
+            if not all_finite(gradient):
+                feedback.loss.raise_nonfinite(xb)
         gradients = gradients.plus(np.vecdot(gradient, gradient))
         taken += 1
         step = checked_step(self.steps, taken, gradients.value, last)
-        x = self.K._project(xb - (step * gradient if isinstance(step, float) else step[..., None] * gradient))
+        x = self.K.project_unchecked(xb - (step * gradient if isinstance(step, float) else step[..., None] * gradient))
         return Update(x, _Memory(taken, step, gradients), step)
 
     def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:

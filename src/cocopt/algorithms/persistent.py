@@ -9,11 +9,12 @@ import numpy as np
 
 from cocopt import state
 from cocopt.algorithms.base import Arrays
-from cocopt.constraints import Constraint, Stack, _Row
-from cocopt.geometry.growing import Growing
+from cocopt.constraints import Constraint, Stack
+from cocopt.constraints.selected_row import SelectedRow
+from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["decode_constraint", "encode_constraint", "own_copy", "restore_growing", "store_growing"]
+__all__ = ["decode_constraint", "encode_constraint", "own_copy", "restore_intersection", "store_intersection"]
 
 
 def own_copy(constraint: Constraint) -> Constraint:
@@ -29,7 +30,7 @@ def own_copy(constraint: Constraint) -> Constraint:
 
 def encode_constraint(constraint: Constraint, name: str) -> tuple[dict[str, Any], Arrays]:
     """The constraint for a state file; refuses what cannot be stored."""
-    if isinstance(constraint, _Row):
+    if isinstance(constraint, SelectedRow):
         spec, arrays = encode_constraint(constraint.of, f"{name}.of")
         return {"of": spec, "row": f"{name}.row"}, {**arrays, f"{name}.row": np.asarray(constraint.row)}
     spec, arrays = state.encode(constraint, name)
@@ -49,23 +50,23 @@ def decode_constraint(spec: Mapping[str, Any], arrays: Arrays) -> Constraint:
     return constraint
 
 
-def store_growing(growing: Growing, name: str) -> tuple[dict[str, Any], Arrays]:
+def store_intersection(intersection: PersistentIntersection, name: str) -> tuple[dict[str, Any], Arrays]:
     """All of it but K and the leading axes, as plain values and arrays whose names begin with ``name``."""
-    plain, arrays = growing.arrays()
+    plain, arrays = intersection.arrays()
     arrays = {f"{name}.{key}": array for key, array in arrays.items()}
     plain["curved"] = []
-    for i, constraint in enumerate(growing.curved):
+    for i, constraint in enumerate(intersection.curved):
         spec, own = encode_constraint(constraint, f"{name}.curved.{i}")
         plain["curved"].append(spec)
         arrays.update(own)
     return plain, arrays
 
 
-def restore_growing(
+def restore_intersection(
     K: ConvexSet, batch: tuple[int, ...], plain: Mapping[str, Any], arrays: Arrays, name: str
-) -> Growing:
-    """What `store_growing` described."""
+) -> PersistentIntersection:
+    """What `store_intersection` described."""
     curved = tuple(decode_constraint(spec, arrays) for spec in plain["curved"])
     prefix = f"{name}."
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-    return Growing.from_arrays(K, batch, curved, plain, own)
+    return PersistentIntersection.from_arrays(K, batch, curved, plain, own)

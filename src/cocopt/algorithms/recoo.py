@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, scalar
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
+from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
+from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.geometry.prox import solve_hinge_prox
 from cocopt.sets.base import ConvexSet
 from cocopt.theory import Bounds, bounds_recoo
@@ -100,28 +100,28 @@ class RECOO(Learner):
     def parameters(self) -> dict[str, Any]:
         return {"K": self.K, "strong_convexity": self.strong_convexity, "epsilon": self.epsilon, "rows": self.rows}
 
-    def _begin(self, batch: tuple[int, ...]) -> _Memory:
+    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(0, np.ones(batch)[()])
 
-    def _next(self, memory: _Memory, seen: Revealed) -> Update:
+    def update(self, memory: _Memory, feedback: Feedback) -> Update:
         losses, queue = memory
         t = self.t + 1
-        target, step = seen.x, 0.0
-        losses += seen.gradient is not None
+        target, step = feedback.x, 0.0
+        losses += feedback.gradient is not None
         alpha = sqrt(max(losses, 1)) if self.strong_convexity is None else self.strong_convexity * max(losses, 1) / 2
-        if seen.gradient is not None:
+        if feedback.gradient is not None:
             step = 0.5 / alpha
-            target = seen.x - step * seen.gradient
-        if seen.constraint is None or seen.rows is None:
-            x, rung = self.K._project(target), "set"
+            target = feedback.x - step * feedback.gradient
+        if feedback.constraint is None or feedback.rows is None:
+            x, method = self.K.project_unchecked(target), "set"
         else:
-            constraint, gamma = seen.constraint, t ** (0.5 + self.epsilon)
+            constraint, gamma = feedback.constraint, t ** (0.5 + self.epsilon)
             if self.rows == "worst" and constraint.row_count > 1:
-                constraint = constraint.select(seen.rows.argmax(axis=-1))
+                constraint = constraint.select(feedback.rows.argmax(axis=-1))
             found = solve_hinge_prox(self.K, constraint, target, queue * (0.5 * gamma / alpha), "sum")
-            x, rung = found.point, found.rung
-            queue = queue + gamma * constraint._violation(x)
-        return Update(x, _Memory(losses, np.maximum(queue, sqrt(t + 1))), step, rung)
+            x, method = found.point, found.method
+            queue = queue + gamma * constraint.violation_unchecked(x)
+        return Update(x, _Memory(losses, np.maximum(queue, sqrt(t + 1))), step, method)
 
     def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
         return {"losses": memory.losses}, {"queue": np.asarray(memory.queue)}

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array, ArrayLike, _describe, positive_int, scalar
 from cocopt.algorithms.adagrad import Surrogate, adagrad_step
-from cocopt.algorithms.base import Arrays, Learner, Revealed, Update, checked_rows
-from cocopt.algorithms.persistent import own_copy, restore_growing, store_growing
+from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
+from cocopt.algorithms.persistent import own_copy, restore_intersection, store_intersection
+from cocopt.arrays import Array, ArrayLike, describe, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import largest_row
-from cocopt.geometry.growing import Growing
+from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.metrics import CompensatedSum
 from cocopt.sets.base import ConvexSet
 
@@ -24,7 +24,7 @@ __all__ = ["Switch"]
 
 class _Memory(NamedTuple):
     losses: int  # rounds that revealed a loss
-    seen: Growing | None  # S_{t−1} of the trials in phase one; None once there are none
+    seen: PersistentIntersection | None  # S_{t−1} of the trials in phase one; None once there are none
     ccv1: CompensatedSum
     second: NDArray[np.bool_]  # which trials are in phase two
     queue: Array  # Q_t of phase two
@@ -96,7 +96,7 @@ class Switch(Learner):
         rows: Literal["all", "worst"] = "all",
     ) -> None:
         if on_empty not in ("raise", "adagrad"):
-            raise InvalidInput(f'on_empty: expected "raise" or "adagrad", got {_describe(on_empty)}')
+            raise InvalidInput(f'on_empty: expected "raise" or "adagrad", got {describe(on_empty)}')
         super().__init__(K, start)
         self.horizon = positive_int("horizon", horizon)
         self.lipschitz = scalar("lipschitz", lipschitz, positive=True)
@@ -126,59 +126,67 @@ class Switch(Learner):
             "rows": self.rows,
         }
 
-    def _begin(self, batch: tuple[int, ...]) -> _Memory:
-        everything = Growing.begin(self.K, batch, forget=True, archive=False)
+    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
+        everything = PersistentIntersection.begin(self.K, batch, forget=True, archive=False)
         zero = np.zeros(batch)[()]
         return _Memory(0, everything, CompensatedSum(zero, zero), np.zeros(batch, dtype=bool), zero, zero)
 
-    def _next(self, memory: _Memory, seen: Revealed) -> Update:
-        losses, growing, ccv1, second, queue, squares = memory
-        losses += seen.gradient is not None
-        x, rung = seen.x, "set"
+    def update(self, memory: _Memory, feedback: Feedback) -> Update:
+        losses, intersection, ccv1, second, queue, squares = memory
+        losses += feedback.gradient is not None
+        x, method = feedback.x, "set"
         step: Any = 0.0
         empty = np.zeros(self.batch, dtype=bool)
-        if growing is not None:
-            if seen.gradient is not None:
+        if intersection is not None:
+            if feedback.gradient is not None:
                 step = self._reach / sqrt(losses)
-                x = x - step * seen.gradient
-            growing, found = growing.project(x, active=~second)
-            if seen.constraint is not None and seen.rows is not None:
-                demanded = own_copy(seen.constraint)
+                x = x - step * feedback.gradient
+            intersection, found = intersection.project(x, active=~second)
+            if feedback.constraint is not None and feedback.rows is not None:
+                demanded = own_copy(feedback.constraint)
                 if self.rows == "worst":
-                    demanded = demanded.select(seen.rows.argmax(axis=-1))
+                    demanded = demanded.select(feedback.rows.argmax(axis=-1))
                 on_empty = "raise" if self.on_empty == "raise" else "nearest"
-                growing, found = growing.plus(demanded, ~second).project(found.point, on_empty, ~second)
+                intersection, found = intersection.plus(demanded, ~second).project(found.point, on_empty, ~second)
                 empty = empty | ~np.asarray(found.feasible)
-            x, rung = found.point, found.rung
+            x, method = found.point, found.method
         late = second | empty
         if late.any():
             violation = subgradient = None
-            if seen.constraint is not None and seen.rows is not None:
-                violation, subgradient = largest_row(seen.constraint, seen.x, seen.rows)
+            if feedback.constraint is not None and feedback.rows is not None:
+                violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
             other, queue, squares, own = adagrad_step(
-                self.K, self._surrogate, seen.x, seen.gradient, violation, subgradient, queue, squares, active=late
+                self.K,
+                self._surrogate,
+                feedback.x,
+                feedback.gradient,
+                violation,
+                subgradient,
+                queue,
+                squares,
+                active=late,
             )
             x, step = np.where(late[..., None], other, x), np.where(late, own, step)[()]
-        if seen.rows is not None:
-            ccv1 = ccv1.plus(np.maximum(seen.rows.max(axis=-1), 0.0))
+        if feedback.rows is not None:
+            ccv1 = ccv1.plus(np.maximum(feedback.rows.max(axis=-1), 0.0))
         second = late | (np.asarray(ccv1.value) > self._limit)
         if second.all():
-            growing = None  # the rows of the past are needed no more
+            intersection = None  # the rows of the past are needed no more
         feasible = ~empty[()] if empty.any() else np.True_
-        return Update(x, _Memory(losses, growing, ccv1, second, queue, squares), step, rung, feasible)
+        return Update(x, _Memory(losses, intersection, ccv1, second, queue, squares), step, method, feasible)
 
     def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
         arrays: Arrays = {name: np.asarray(getattr(memory, name)) for name in ("second", "queue", "squares")}
         arrays["ccv1"], arrays["carry"] = np.asarray(memory.ccv1.total), np.asarray(memory.ccv1.carry)
         plain: dict[str, Any] = {"losses": memory.losses, "seen": None}
         if memory.seen is not None:
-            plain["seen"], own = store_growing(memory.seen, "seen")
+            plain["seen"], own = store_intersection(memory.seen, "seen")
             arrays.update(own)
         return plain, arrays
 
     def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
-        growing = None
+        intersection = None
         if plain["seen"] is not None:
-            growing = restore_growing(self.K, self.batch, plain["seen"], arrays, "seen")
+            intersection = restore_intersection(self.K, self.batch, plain["seen"], arrays, "seen")
         total, carry, queue, squares = (arrays[name][()] for name in ("ccv1", "carry", "queue", "squares"))
-        return _Memory(plain["losses"], growing, CompensatedSum(total, carry), arrays["second"], queue, squares)
+        return _Memory(plain["losses"], intersection, CompensatedSum(total, carry), arrays["second"], queue, squares)

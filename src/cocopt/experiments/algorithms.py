@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cocopt import algorithms, problems, state, steps
-from cocopt._arrays import Array, _describe
 from cocopt.algorithms import Learner
+from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
 from cocopt.experiments.specs import Spec, by_value, fingerprint, nearest, parse
 
@@ -99,7 +99,7 @@ class Algorithm:
                 arguments[name] = value
         learner = self.make(**arguments)
         if not isinstance(learner, Learner):
-            raise InvalidInput(f"{self.label}: expected a cocopt.algorithms.Learner, got {_describe(learner)}")
+            raise InvalidInput(f"{self.label}: expected a cocopt.algorithms.Learner, got {describe(learner)}")
         return learner
 
 
@@ -136,7 +136,7 @@ def _resolve(given: Given) -> list[Algorithm]:
     if callable(given):
         name = getattr(given, "__name__", type(given).__name__)
         return [Algorithm(name, name, given)]
-    raise InvalidInput(f"algorithms: expected names, learners or functions of (K, start), got {_describe(given)}")
+    raise InvalidInput(f"algorithms: expected names, learners or functions of (K, start), got {describe(given)}")
 
 
 def _from_table(spec: Spec) -> Algorithm:
@@ -156,7 +156,7 @@ def _from_file(spec: Spec) -> Algorithm:
     if isinstance(found, Learner) and not spec.options:
         return replace(_from_learner(found, name), identity={"file": file, "name": name})
     if not callable(found):
-        raise InvalidInput(f"{spec.target}: expected a Learner or a function that makes one, got {_describe(found)}")
+        raise InvalidInput(f"{spec.target}: expected a Learner or a function that makes one, got {describe(found)}")
     _check_options(name, found, spec.options)
     identity = {"file": file, "name": name, "options": spec.options}
     return Algorithm(str(Spec(name, spec.options)), _title(name, spec.options), found, spec.options, identity)

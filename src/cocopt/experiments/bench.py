@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt import problems
-from cocopt._arrays import Array
 from cocopt.algorithms import CLASP
+from cocopt.arrays import Array
 from cocopt.errors import SolverFailure
 
 __all__ = ["Speed", "compare"]

@@ -21,7 +21,7 @@ from typing import Any
 
 import cocopt
 from cocopt import state
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.errors import InvalidInput, StateError
 
 __all__ = ["Chunks", "code", "open_folder", "versions"]

@@ -90,7 +90,7 @@ def figure(result: Result, kind: Kind = "metrics") -> Figure:
     return drawn
 
 
-def _look(i: int) -> dict[str, Any]:
+def _evaluate_round(i: int) -> dict[str, Any]:
     return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": _DASHES[i % len(_DASHES)]}
 
 
@@ -109,12 +109,12 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
             t, values = result.checkpoints, result.regret(label)
         assert values is not None  # every ledger has loss, CCV₁ and CCV₂
         mean, low, high = (np.array(part) for part in interval(values))
-        axes.plot(t, mean, **_look(i))
-        axes.fill_between(t, low, high, color=_look(i)["color"], alpha=0.2, linewidth=0)
+        axes.plot(t, mean, **_evaluate_round(i))
+        axes.fill_between(t, low, high, color=_evaluate_round(i)["color"], alpha=0.2, linewidth=0)
         means.append(mean)
         promised = result.bounds(label) if bounds else None
         if promised is not None:
-            axes.plot(result.points, getattr(promised, metric), **_look(i), linewidth=0.7, alpha=0.8)
+            axes.plot(result.points, getattr(promised, metric), **_evaluate_round(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
     if bounds:
         axes.set_xscale("log")
@@ -133,7 +133,9 @@ def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
     """Below the panels, so that it hides nothing."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=result.title(label), **_look(i)) for i, label in enumerate(result.algorithms)]
+    handles = [
+        Line2D([], [], label=result.title(label), **_evaluate_round(i)) for i, label in enumerate(result.algorithms)
+    ]
     notes = [f"Lines: mean over {result.trials} trials" if result.trials > 1 else "One trial"]
     if result.trials > 1:
         notes.append("bands: 95% confidence interval of the mean")

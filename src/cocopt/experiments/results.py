@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, _describe
 from cocopt.algorithms import Learner
+from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm
 from cocopt.experiments.chunks import code, open_folder, versions
@@ -230,7 +230,7 @@ class Result:
                 for metric, difference in self.paired(a, b).items()
             ]
             return _PAIRED, rows
-        raise InvalidInput(f'table: expected "summary", "finals", "curves" or "paired", got {_describe(which)}')
+        raise InvalidInput(f'table: expected "summary", "finals", "curves" or "paired", got {describe(which)}')
 
     def _curve_rows(self, label: str) -> Iterable[Row]:
         known = {metric: (self.points, values) for metric, values in self.curves(label).items()}

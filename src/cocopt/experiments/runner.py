@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import hindsight, problems
-from cocopt._arrays import Array, _describe, positive_int
+from cocopt.arrays import Array, describe, positive_int
 from cocopt.errors import CocoptError, InvalidInput, TrialFailed
 from cocopt.experiments.algorithms import Algorithm, Given, resolve
 from cocopt.experiments.chunks import Chunks
@@ -159,9 +159,9 @@ def run(
     """
     trials, chunk = positive_int("trials", trials), positive_int("chunk", chunk)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed: expected a non-negative integer, got {_describe(seed)}")
+        raise InvalidInput(f"seed: expected a non-negative integer, got {describe(seed)}")
     if engine not in ("local", "dask"):
-        raise InvalidInput(f'engine: expected "local" or "dask", got {_describe(engine)}')
+        raise InvalidInput(f'engine: expected "local" or "dask", got {describe(engine)}')
     workers = None if jobs is None else positive_int("jobs", jobs)
     source, name, described = get_problem(problem)
     horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
@@ -225,7 +225,7 @@ def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
         own = type(given).__module__.startswith("cocopt.")
         return given, given.name, {"problem": given.name, "options": given.options} if own else None
     if not isinstance(given, str):
-        raise InvalidInput(f"problem: expected a name or a Problem, got {_describe(given)}")
+        raise InvalidInput(f"problem: expected a name or a Problem, got {describe(given)}")
     specs = parse(given)
     if len(specs) != 1:
         raise InvalidInput(f"problem: expected one problem, got a sweep over {len(specs)}")

@@ -1,4 +1,4 @@
-"""The first rungs of the ladder, which take all trials at once: the compiled kernels, and DAQP for many rows."""
+"""The first methods of the ladder, which take all trials at once: the compiled kernels, and DAQP for many rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from cocopt import kernels
-from cocopt._arrays import Array
-from cocopt._terms import finite
+from cocopt.arrays import Array, all_finite
 from cocopt.constraints import Constraint
 from cocopt.kernels import core
 from cocopt.sets.ball import Ball
@@ -22,20 +21,20 @@ __all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
 
 KERNEL_ROWS = 128  # more rows go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
 ALONE = 1000  # rows, where there is no DAQP: an interior-point method takes ten to a thousand times as long
-DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and rungs without them take over
+DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and methods without them take over
 IN_STEP = 100  # up to this product of rows and dimensions eight trials in step are faster than one after another
 A_FEW = 6  # trials, from which on they are
 
 _NO_PRICE = np.array([np.inf])
 _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection
 
-Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, rung
+Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, method
 
 
 def solve_batch(
     K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None, total: Array | None = None
 ) -> Batch | None:
-    """The hinge prox of all trials, with a cap for each row or one for their sum; None if another rung is needed.
+    """The hinge prox of all trials, with a cap for each row or one for their sum; None if another method is needed.
 
     Without caps it is the projection. A single row has a cap of its own.
     """
@@ -155,7 +154,7 @@ def _by_daqp(lower: Array, upper: Array, A: Array, b: Array, equalities: Any, ow
     rows = np.broadcast_to(A, (*shape, M, n)).reshape(-1, M, n)
     right = np.broadcast_to(b, (*shape, M)).reshape(-1, M)
     targets = np.broadcast_to(point, (*shape, n)).reshape(-1, n)
-    if not (finite(rows) and finite(targets)) or (np.isnan(right) | (right == -np.inf)).any():
+    if not (all_finite(rows) and all_finite(targets)) or (np.isnan(right) | (right == -np.inf)).any():
         return None
     x, nu, status = daqp.project(lower, upper, rows, right, int(equalities), targets)
     return x.reshape(*shape, n), nu[:, own:].reshape(*shape, M - own), status.reshape(shape), "daqp"

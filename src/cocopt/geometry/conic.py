@@ -1,10 +1,10 @@
-"""The rung of stacked cones: K and the constraint in conic form, handed to Clarabel together."""
+"""The method of stacked cones: K and the constraint in conic form, handed to Clarabel together."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Constraint
 from cocopt.geometry.polish import polish
@@ -65,20 +65,20 @@ def _near_feasible(problem: Problem) -> Array:
     K, constraint, point, _, _ = problem
 
     def step(x: Array) -> Array:
-        rows = constraint._rows(x)
+        rows = constraint.rows_unchecked(x)
         worst = int(np.argmax(rows))
-        slope = constraint._jacobian(x)[worst]
+        slope = constraint.jacobian_unchecked(x)[worst]
         steepness = float(slope @ slope)
         return max(float(rows[worst]), 0.0) / steepness * slope if steepness > 0.0 else np.zeros_like(x)
 
-    starts = [K._project(point), K._project(np.zeros_like(point))]
+    starts = [K.project_unchecked(point), K.project_unchecked(np.zeros_like(point))]
     steps = [step(x) for x in starts]
     nearest = int(np.argmin(np.linalg.norm(steps, axis=1)))
     x, s = starts[nearest], steps[nearest]
     for _ in range(FEET):
         if np.linalg.norm(s) <= SHORT * np.linalg.norm(x):
             break
-        x = K._project(x - s)
+        x = K.project_unchecked(x - s)
         s = step(x)
     return x
 
@@ -125,14 +125,14 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
     """The least t for which some x in K has g_i(x) ≤ t·unit_i, and such an x; None if there is no conic form."""
     if not (K.conic and constraint.conic):
         return None
-    n, foot = K.dim, K._project(point)
+    n, foot = K.dim, K.project_unchecked(point)
     cones = _stacked(K, constraint, foot)
     if cones is None:
         return None
     relaxed = unit > 0
 
     def height(x: Array) -> float:
-        return float(np.max(constraint._rows(x)[relaxed] / unit[relaxed]))
+        return float(np.max(constraint.rows_unchecked(x)[relaxed] / unit[relaxed]))
 
     length = size_of(K, foot)
     step = max(abs(height(foot)), 1e-300)
@@ -144,5 +144,5 @@ def least_conic(K: ConvexSet, constraint: Constraint, unit: Array, point: Array)
     result = clarabel.minimise(P, q, scaled)
     polished = polish(P, q, scaled, result.x, result.z)
     v = result.x if polished is None else polished.x
-    x = K._project(foot + length * v[:n]) if np.isfinite(v).all() else foot
+    x = K.project_unchecked(foot + length * v[:n]) if np.isfinite(v).all() else foot
     return height(x), x

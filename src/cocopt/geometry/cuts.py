@@ -1,4 +1,4 @@
-"""The rung of black boxes: cutting planes from values and subgradients (Kelley 1960), over exact inner problems.
+"""The method of black boxes: cutting planes from values and subgradients (Kelley 1960), over exact inner problems.
 
 A row adds the cut g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance to the target
 grows with each round of cuts, so those that do not bind may be forgotten. The distance is flat around the projection:
@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array
-from cocopt._terms import quiet
+from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones
 from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import CutLimit, InvalidInput, SolverFailure
@@ -69,16 +68,16 @@ class Cuts(Constraint):
 
     def error(self, x: Array, rows: Array) -> float:
         """max_i g_i(x) − model_i(x)^+, given the rows' values; 0 if it may be the rounding of the cuts' own terms."""
-        error = float((rows - np.maximum(self._rows(x), 0.0)).max())
+        error = float((rows - np.maximum(self.rows_unchecked(x), 0.0)).max())
         terms = np.linalg.norm(self.A, axis=1) * np.linalg.norm(x) + np.abs(self.b)
         return error if error > ROUNDING * float(terms.max(initial=0.0)) else 0.0
 
-    def _rows(self, x: Array) -> Array:
+    def rows_unchecked(self, x: Array) -> Array:
         rows: Array = np.full(self.row_count, -np.inf)
         np.maximum.at(rows, self.owner, self.A @ x - self.b)
         return rows
 
-    def _jacobian(self, x: Array) -> Array:
+    def jacobian_unchecked(self, x: Array) -> Array:
         jacobian = np.zeros((self.row_count, self.dim))
         order = np.argsort(self.A @ x - self.b)  # the largest is written last
         jacobian[self.owner[order]] = self.A[order]
@@ -127,7 +126,7 @@ def project_cuts(
     """The projection p from values and subgradients, and the number of cuts used; the violation is at most tol.
 
     With ``relative`` the tolerance is a share of the size of the row's terms. ``project`` is the door to the exact
-    rungs; that the cuts have no point of K in common proves that the constraint has none either.
+    methods; that the cuts have no point of K in common proves that the constraint has none either.
 
     The position is known too: if x is the projection onto K and cuts, its optimality conditions and those of p give
     ‖x − p‖² ≤ Σ ν_i (g_i(x) − model_i(x)) for the multipliers ν of p (those of x are taken in their place). While this
@@ -137,13 +136,13 @@ def project_cuts(
     K, constraint, point, _, _ = problem
     search = Search(constraint, K.dim, tol, relative)
     model = search.model
-    x, nu, possible = K._project(point), np.zeros(0), True
+    x, nu, possible = K.project_unchecked(point), np.zeros(0), True
     settled, least, patience = None, np.inf, 0  # of the points that met the tolerance, the one the cuts explain best
     ahead, stuck = np.inf, False
     while possible and not stuck:
         size = max(float(np.linalg.norm(x)), min(float(np.linalg.norm(x - point)), K.scale))
         sharp = max(0.1 * tol, SHARPEST) * size
-        with quiet():
+        with ignore_fp_warnings():
             guess = foretell(K, model, search.past, nu, point, x) if search.used < limit else None
         before, ahead = ahead, np.inf if guess is None else float(np.linalg.norm(guess.z - x))
         leap = guess is not None and sharp < ahead <= 0.5 * before
@@ -201,14 +200,14 @@ def prox_cuts(problem: Problem, limit: int, tol: float, structured: bool = False
     K, constraint, point, cap, total = problem
     model = Cuts(constraint, K.dim)
     nothing = np.full(constraint.row_count, np.nan)
-    x, used = K._project(point), 0
+    x, used = K.project_unchecked(point), 0
     while True:
         rows, accepted = constraint.rows(x), np.full(constraint.row_count, tol)
         if structured:
             size = max(float(np.linalg.norm(x)), K.scale)
             enough = (SHARPEST * size) ** 2 / np.maximum(np.minimum(cap, total), 1e-100)
             accepted = np.maximum(enough, ROUNDING * constraint.magnitude(x))
-        wrong = rows - np.maximum(model._rows(x), 0.0)
+        wrong = rows - np.maximum(model.rows_unchecked(x), 0.0)
         if (wrong <= accepted).all():
             return Solution(x, nothing, CONVERGED), used
         if used >= limit:
@@ -245,7 +244,7 @@ def least_cuts(
     if K.conic:
         return _least_in(K, K, constraint, unit, point, limit, tol)
     both = Stack([constraint, Membership(K)])
-    foot = K._project(point)
+    foot = K.project_unchecked(point)
     radius = min(K.diameter, 10.0 * max(float(np.abs(foot).max()), float(np.abs(foot - point).max()), 1e-300))
     for _ in range(8):
         outer = Box(foot - radius, foot + radius)
@@ -262,15 +261,15 @@ def _least_in(
     """Kelley's method for min of max_i g_i/unit_i over the outer set; rows with unit 0 hold K and are not relaxed."""
     relaxed = unit > 0
     model = Cuts(constraint, K.dim)
-    x = outer._project(point)
-    best, best_x = np.inf, K._project(x)
+    x = outer.project_unchecked(point)
+    best, best_x = np.inf, K.project_unchecked(x)
     for _ in range(limit):
-        rows, inside = constraint.rows(x), K._project(x)
+        rows, inside = constraint.rows(x), K.project_unchecked(x)
         height = float((constraint.rows(inside)[relaxed] / unit[relaxed]).max())
         if height < best:
             best, best_x = height, inside
         model.add(x, rows, constraint.jacobian(x), relaxed | (rows > 0))
-        found = least_conic(outer, model, unit, outer._project(best_x))
+        found = least_conic(outer, model, unit, outer.project_unchecked(best_x))
         if found is None:
             return None
         below, x = found

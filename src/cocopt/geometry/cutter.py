@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt._arrays import Array
-from cocopt._terms import finite
+from cocopt.arrays import Array, all_finite
 from cocopt.constraints import Constraint
 from cocopt.errors import InfeasibleRound
 
@@ -26,11 +25,11 @@ def largest_row(constraint: Constraint, x: Array, rows: Array) -> tuple[Array, A
     >>> largest_row(g, x, g.rows(x))
     (np.float64(5.0), array([3., 4.]))
     """
-    jacobian = constraint._jacobian(x)
+    jacobian = constraint.jacobian_unchecked(x)
     row = rows.argmax(axis=-1)
     subgradient = jacobian[(*np.indices(row.shape, sparse=True), row)]
-    if not finite(subgradient):
-        constraint._blame(x)
+    if not all_finite(subgradient):
+        constraint.raise_nonfinite(x)
     return np.maximum(rows.max(axis=-1), 0.0), subgradient
 
 

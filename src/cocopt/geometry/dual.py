@@ -1,4 +1,4 @@
-"""The rung of sets that are known by their projection alone: the dual of affine rows, one multiplier a row.
+"""The method of sets that are known by their projection alone: the dual of affine rows, one multiplier a row.
 
 x(ν) = P_K(point − Aᵀν) and r(ν) = A x(ν) − b is the gradient of the concave dual. Newton steps with a Jacobian of r
 by differences (a projection a row), an active set of rows, and a line search on the dual.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.geometry.problem import Problem, excess
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
 from cocopt.solvers.solution import Solution
@@ -32,7 +32,7 @@ def solve_dual(problem: Problem) -> Solution | None:
 
     def at(nu: Array) -> tuple[Array, Array, float]:
         z = point - nu @ rows
-        x = K._project(z)
+        x = K.project_unchecked(z)
         r = rows @ x - right
         return x, r, 0.5 * float((x - point) @ (x - point)) + float(nu @ r)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cocopt._arrays import Array, require_finite, scalar
+from cocopt.arrays import Array, require_finite, scalar
 from cocopt.errors import InvalidInput, SolverFailure
 
 __all__ = ["by_linear_oracle", "by_separation"]

@@ -1,4 +1,4 @@
-"""One trial's problem, as every rung of the ladder sees it."""
+"""One trial's problem, as every method of the ladder sees it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.cones import Cones
 from cocopt.constraints import Constraint
 from cocopt.sets.base import ConvexSet
@@ -40,8 +40,8 @@ def excess(K: ConvexSet, constraint: Constraint, x: Array, demanded: Any = True)
 
     Where the terms of a row vanish, as at 0 if its right-hand side does, rounding at the scale of K is no violation.
     """
-    of_set = float(K._violation(x)) / max(float(np.abs(x).max()), K.scale)
-    rows, unit = constraint._rows(x), np.maximum(constraint.magnitude(x), 1e-300)
+    of_set = float(K.violation_unchecked(x)) / max(float(np.abs(x).max()), K.scale)
+    rows, unit = constraint.rows_unchecked(x), np.maximum(constraint.magnitude(x), 1e-300)
     if (rows > SATISFIED * unit).any():
         unit = np.maximum(unit, VANISHING * constraint.magnitude(np.full(x.shape, K.scale)))
     of_rows = float(np.max(rows / unit, initial=0.0, where=demanded))
@@ -58,11 +58,11 @@ class Relaxed(Constraint):
         self.dim = of.dim
         self.row_count = of.row_count
 
-    def _rows(self, x: Array) -> Array:
-        return self.of._rows(x) - self.t
+    def rows_unchecked(self, x: Array) -> Array:
+        return self.of.rows_unchecked(x) - self.t
 
-    def _jacobian(self, x: Array) -> Array:
-        return self.of._jacobian(x)
+    def jacobian_unchecked(self, x: Array) -> Array:
+        return self.of.jacobian_unchecked(x)
 
     def magnitude(self, x: Array) -> Array:
         return np.maximum(self.of.magnitude(x), np.abs(self.t))
@@ -93,11 +93,11 @@ class Membership(Constraint):
     def __init__(self, K: ConvexSet) -> None:
         self.K, self.dim = K, K.dim
 
-    def _rows(self, x: Array) -> Array:
-        distance: Array = np.linalg.norm(x - self.K._project(x), axis=-1, keepdims=True)
+    def rows_unchecked(self, x: Array) -> Array:
+        distance: Array = np.linalg.norm(x - self.K.project_unchecked(x), axis=-1, keepdims=True)
         return distance
 
-    def _jacobian(self, x: Array) -> Array:
-        away = x - self.K._project(x)
+    def jacobian_unchecked(self, x: Array) -> Array:
+        away = x - self.K.project_unchecked(x)
         unit: Array = away / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300)
         return unit[..., None, :]

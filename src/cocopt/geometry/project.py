@@ -8,7 +8,7 @@
 4. dual: for affine rows over a set that is known by its projection alone;
 5. cuts: for constraints that are known by value and subgradient alone.
 
-Only the trials that a rung could not settle go on to the next.
+Only the trials that a method could not settle go on to the next.
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, _describe, as_points, positive_int, require_finite, scalar
-from cocopt._terms import new, quiet
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    as_points,
+    describe,
+    ignore_fp_warnings,
+    make_tuple,
+    positive_int,
+    require_finite,
+    scalar,
+)
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
 from cocopt.geometry.batch import DENSE, joined, kernel_rows, solve_batch
@@ -40,13 +49,13 @@ EMPTY = 1e-9  # a least violation above this share of its terms means that K ∩
 
 
 class Projection(NamedTuple):
-    """The result of `solve_projection`; all but ``rung`` and ``cuts`` have the leading axes of the trials."""
+    """The result of `solve_projection`; all but ``method`` and ``cuts`` have the leading axes of the trials."""
 
     point: Array  #: the projections, (..., n)
-    rung: str  #: the rung on which the last trial was settled
+    method: str  #: the method on which the last trial was settled
     feasible: Any  #: whether K ∩ {g ≤ 0} has a point, bool (...)
     least_violation: Any  #: the least value of max_i g_i over K where it has none, else 0, (...)
-    multipliers: Array | None = None  #: of the rows, (..., M), NaN where the rung does not yield them
+    multipliers: Array | None = None  #: of the rows, (..., M), NaN where the method does not yield them
     cuts: int = 0  #: how many cutting planes were used in all
 
 
@@ -61,7 +70,7 @@ def project(
 ) -> Array:
     """P_{K ∩ {g ≤ 0}}(point) = argmin of ‖x − point‖ over x in K with g(x) ≤ 0.
 
-    Exact means checked: whatever the rung (see `explain`), a point is returned only after its optimality conditions
+    Exact means checked: whatever the method (see `explain`), a point is returned only after its optimality conditions
     were seen to hold. The violation is at most 1e-9 of the size of the terms involved, the position is right to 1e-7
     of it where the active rows are well conditioned. A target that is feasible already is returned bit for bit. Of
     black boxes the violation is at most ``tol``, and cuts go on until they account for the position to about ``tol``
@@ -98,7 +107,7 @@ def project(
 
 
 def explain(K: ConvexSet, constraint: Constraint | None) -> str:
-    """Which rung of the ladder `project` starts on, and why.
+    """Which method of the ladder `project` starts on, and why.
 
     Examples
     --------
@@ -121,14 +130,14 @@ def solve_projection(
     cuts: int = 500,
     tol: float = 1e-7,
 ) -> Projection:
-    """As `project`, with what is known besides the point: the rung, feasibility and least violation a trial.
+    """As `project`, with what is known besides the point: the method, feasibility and least violation a trial.
 
     Examples
     --------
     >>> from cocopt import Box, constraints
     >>> from cocopt.geometry import solve_projection
     >>> result = solve_projection(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0), [1.0, 1.0])
-    >>> result.rung, result.point, result.multipliers
+    >>> result.method, result.point, result.multipliers
     ('kernel', array([0.5, 0.5]), array([0.5]))
     """
     found = _solve(K, constraint, point, infeasible, cuts, tol)
@@ -143,12 +152,12 @@ def _solve(
     """`descend`, on arguments that are yet to be checked."""
     _check(K, constraint)
     if infeasible not in ("raise", "nearest"):
-        raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {_describe(infeasible)}')
+        raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {describe(infeasible)}')
     positive_int("cuts", cuts)
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
-        return Projection(K._project(require_finite("point", points)), "set", np.True_, _ZERO)
+        return Projection(K.project_unchecked(require_finite("point", points)), "set", np.True_, _ZERO)
     return descend(K, constraint, points, None, None, infeasible, cuts, tol)
 
 
@@ -170,18 +179,18 @@ def descend(
     try:
         found = solve_batch(K, constraint, point, cap, total)
     except RuntimeWarning:  # numpy's word on an overflow, where warnings are errors: the statuses say what it did
-        with quiet():  # (not always, since that takes as long as a small projection)
+        with ignore_fp_warnings():  # (not always, since that takes as long as a small projection)
             found = solve_batch(K, constraint, point, cap, total)
     except ValueError:
         trials(constraint, point)  # says so if the leading axes are at fault
         raise
     if found is not None:
-        x, nu, status, rung = found
+        x, nu, status, method = found
         if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
-            return new(Projection, (x, rung, np.True_, _ZERO, nu, 0))
+            return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
         if (status == NONFINITE).any():
             require_finite("point", point)
-            constraint._blame(point)
+            constraint.raise_nonfinite(point)
         todo = status != CONVERGED
         x, nu = np.array(x), np.array(nu)
         if constraint.row_count == 1 and type(K) in (Box, Ball) and cap is None and total is None:
@@ -218,12 +227,12 @@ def _one_by_one(
     caps = np.broadcast_to(np.inf if cap is None else cap, (*shape, M))
     totals = np.broadcast_to(np.inf if total is None else total, shape)
     feasible = np.array(np.broadcast_to(~empty, shape))
-    least = np.where(feasible, 0.0, constraint._rows(x).max(axis=-1)) if np.any(empty) else np.zeros(shape)
-    used, rung = 0, "kernel" if nu is not None else "set"
+    least = np.where(feasible, 0.0, constraint.rows_unchecked(x).max(axis=-1)) if np.any(empty) else np.zeros(shape)
+    used, method = 0, "kernel" if nu is not None else "set"
     for index in zip(*np.nonzero(todo), strict=True) if shape else [()] if todo else []:
         problem = Problem(K, _trial(constraint, shape, index), targets[index], caps[index], float(totals[index]))
         outcome = _one(problem, cuts, tol)
-        x[index], rung = outcome.point, outcome.rung
+        x[index], method = outcome.point, outcome.method
         if nu is not None:
             nu[index] = np.nan if outcome.multipliers is None else outcome.multipliers
         feasible[index], least[index] = outcome.feasible, outcome.least_violation
@@ -231,27 +240,27 @@ def _one_by_one(
     if infeasible == "raise" and not feasible.all():
         trials = np.flatnonzero(~feasible)
         raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials])
-    return Projection(x, rung, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
+    return Projection(x, method, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
 
 
 def _one(problem: Problem, cuts: int, tol: float) -> Projection:
-    """One trial, down the ladder; at its end, or where a rung suspects it, decides whether there is a point at all."""
+    """One trial, down the ladder; at its end, or where a method suspects it, decides whether there is a point."""
     tried: list[str] = []
     suspected = False
-    for rung, solution, used in _rungs(problem, cuts, tol):
-        tried.append(rung)
+    for method, solution, used in _rungs(problem, cuts, tol):
+        tried.append(method)
         if solution.status == CONVERGED and _promised(problem, solution.point):
-            return Projection(solution.point, rung, True, 0.0, solution.multipliers, used)
+            return Projection(solution.point, method, True, 0.0, solution.multipliers, used)
         if solution.status == INFEASIBLE and not suspected:
             suspected = True
             outcome = _nearest(problem, cuts, tol, margin=EMPTY)
             if outcome is not None:
                 return outcome
-    # the feasible set may be too thin for every rung: then the constraint is relaxed by what the promise leaves
+    # the feasible set may be too thin for every method: then the constraint is relaxed by what the promise leaves
     outcome = _nearest(problem, cuts, tol, margin=-EMPTY) if problem.projects else None
     if outcome is not None:
         return outcome
-    raise SolverFailure(f"project: no rung ({', '.join(tried)}) returned a point that passed its optimality check")
+    raise SolverFailure(f"project: no method ({', '.join(tried)}) returned a point that passed its optimality check")
 
 
 def _promised(problem: Problem, x: Array) -> bool:
@@ -261,7 +270,7 @@ def _promised(problem: Problem, x: Array) -> bool:
 
 
 def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solution, int]]:
-    """What each rung that applies has to say, in the order of the ladder."""
+    """What each method that applies has to say, in the order of the ladder."""
     K, constraint, point, _, _ = problem
     polyhedral, affine = K.polyhedral(), constraint.affine()
     if problem.projects and polyhedral is not None and affine is not None and K.dim <= DENSE:
@@ -288,7 +297,7 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
         both = Stack([constraint, Membership(K)])
         whole = Problem(space, both, point, np.full(both.row_count, np.inf))
         solution, used = project_cuts(whole, cuts, tol / 4, _inner)
-        solution = solution._replace(point=K._project(solution.point))
+        solution = solution._replace(point=K.project_unchecked(solution.point))
         yield "cuts", solution, used
 
 
@@ -312,7 +321,10 @@ def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projecti
     """
     K, constraint, point, _, _ = problem
     # the size of the rows' terms, not so far out that it would hide a violation
-    near, foot = constraint.magnitude(K._project(np.zeros(K.dim))), constraint.magnitude(K._project(point))
+    near, foot = (
+        constraint.magnitude(K.project_unchecked(np.zeros(K.dim))),
+        constraint.magnitude(K.project_unchecked(point)),
+    )
     unit = np.where(near > 0, np.minimum(near, foot), np.maximum(foot, 1e-300))
     found = _least(K, constraint, unit, point, cuts, tol)
     if found is None or found[0] <= margin:
@@ -328,9 +340,9 @@ def _nearest(problem: Problem, cuts: int, tol: float, margin: float) -> Projecti
         least, found = raw[0], raw
         relaxation = least + slack
     relaxed = problem._replace(constraint=Relaxed(constraint, relaxation))
-    for rung, solution, used in _rungs(relaxed, cuts, tol):
+    for method, solution, used in _rungs(relaxed, cuts, tol):
         if solution.status == CONVERGED:
-            return Projection(solution.point, rung, feasible, least, None, used)
+            return Projection(solution.point, method, feasible, least, None, used)
     return None if feasible else Projection(found[1], "least", feasible, least)
 
 
@@ -351,7 +363,7 @@ def _without_rows(K: ConvexSet, constraint: Constraint, point: Array) -> tuple[A
     """P_K(point), and where that violates the constraint."""
     require_finite("point", point)
     shape = trials(constraint, point)
-    x = np.array(np.broadcast_to(K._project(point), (*shape, K.dim)))
+    x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
     rows = constraint.rows(x)
     return x, (rows > SATISFIED * constraint.magnitude(x)).any(axis=-1)
 
@@ -376,11 +388,11 @@ def _trial(constraint: Constraint, shape: tuple[int, ...], index: tuple[Any, ...
 
 def _check(K: Any, constraint: Any) -> None:
     if not isinstance(K, ConvexSet):
-        raise InvalidInput(f"K: expected a set such as cocopt.Box, got {_describe(K)}")
+        raise InvalidInput(f"K: expected a set such as cocopt.Box, got {describe(K)}")
     if constraint is None:
         return
     if not isinstance(constraint, Constraint):
-        raise InvalidInput(f"constraint: expected a constraint such as constraints.Affine, got {_describe(constraint)}")
+        raise InvalidInput(f"constraint: expected a constraint such as constraints.Affine, got {describe(constraint)}")
     if constraint.dim is not None and constraint.dim != K.dim:
         raise InvalidInput(f"constraint: expected dimension {K.dim} as that of K, got {constraint.dim}")
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, _describe, as_floats, as_points, positive_int, require_finite, scalar
+from cocopt.arrays import Array, ArrayLike, as_floats, as_points, describe, positive_int, require_finite, scalar
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.geometry.project import Projection, _check, descend, trials
@@ -64,7 +64,7 @@ def hinge_prox(
     if constraint is None:
         raise InvalidInput("constraint: expected a constraint such as constraints.Affine, got None")
     if cap not in ("each", "sum"):
-        raise InvalidInput(f'cap: expected "each" or "sum", got {_describe(cap)}')
+        raise InvalidInput(f'cap: expected "each" or "sum", got {describe(cap)}')
     double = 2.0 * scalar("rho", rho, positive=True)
     positive_int("cuts", cuts)
     scalar("tol", tol, positive=True)

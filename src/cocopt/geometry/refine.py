@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array
-from cocopt._terms import finite
+from cocopt.arrays import Array, all_finite
 from cocopt.constraints import Affine, Constraint
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
@@ -73,7 +72,7 @@ def foretell(K: ConvexSet, model: Cuts, past: Cuts, nu: Array, point: Array, x: 
         keep &= ~mates
         keep[k] = True
         left &= ~mates
-    if not (finite(B) and finite(A) and finite(right)):
+    if not (all_finite(B) and all_finite(A) and all_finite(right)):
         return None
     values, vectors = np.linalg.eigh(0.5 * (B + B.T))
     if values[-1] <= 1.0 + 1e-6:
@@ -84,7 +83,7 @@ def foretell(K: ConvexSet, model: Cuts, past: Cuts, nu: Array, point: Array, x: 
     if found is None:
         return None
     binding = np.flatnonzero(keep)[found[1] > 0.0]
-    return Guess(K._project(found[0]), owner[binding], A[binding])
+    return Guess(K.project_unchecked(found[0]), owner[binding], A[binding])
 
 
 def beside(guess: Guess, K: ConvexSet, h: float, project: Door) -> list[tuple[Array, NDArray[np.int64]]]:

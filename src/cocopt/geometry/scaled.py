@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array
-from cocopt._terms import quiet
+from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones
 from cocopt.geometry.polish import SMOOTH, Active, Polished, polish
 from cocopt.geometry.problem import Problem, excess
@@ -138,7 +137,7 @@ def minimise(
     scaled = _Scaled.of(problem, cones, metric)
     wanted = POSITION if metric is None and all(kind in SMOOTH for kind, _ in cones.cones) else np.inf
     found, infeasible = None, False
-    with quiet():  # a proof that there is no point may be of any length
+    with ignore_fp_warnings():  # a proof that there is no point may be of any length
         for candidate, refused in scaled.candidates(start, growth):
             infeasible |= refused
             judged = scaled.judge(*candidate)
@@ -186,8 +185,8 @@ def size_of(K: ConvexSet, x: Array) -> float:
 def _distance(problem: Problem) -> float:
     """The order of the distance from the target to the solution."""
     K, constraint, point, _, _ = problem
-    foot = K._project(point)
-    rows, jacobian = constraint._rows(foot), constraint._jacobian(foot)
+    foot = K.project_unchecked(point)
+    rows, jacobian = constraint.rows_unchecked(foot), constraint.jacobian_unchecked(foot)
     steepness = np.linalg.norm(jacobian, axis=-1)
     reach = float(np.max(rows[steepness > 0] / steepness[steepness > 0], initial=0.0))
     size = max(float(np.abs(point).max()), float(np.abs(foot).max()), 1e-300)

@@ -1,7 +1,7 @@
 """Compiled kernels (numba gufuncs): leading axes come free, each module compiles on first use and is cached on disk.
 
 A kernel returns, beside its result, one status a trial (see `cocopt.kernels.status`); a caller takes only the trials
-that converged and hands the others to the next rung. The last axes of every array must be without gaps (`core`).
+that converged and hands the others to the next method. The last axes of every array must be without gaps (`core`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 
 __all__ = ["compile_all", "core"]
 
@@ -51,7 +51,18 @@ def compile_all() -> Iterator[tuple[str, float]]:
     from multiprocessing import get_context
 
     # the longest first
-    modules = ["growing", "in_step", "sumcap", "ball", "rows", "polyhedron", "halfspace", "simplex", "ledger", "values"]
+    modules = [
+        "persistent",
+        "in_step",
+        "sumcap",
+        "ball",
+        "rows",
+        "polyhedron",
+        "halfspace",
+        "simplex",
+        "ledger",
+        "values",
+    ]
     # an interrupt ends the workers at once, and what is waiting is not begun
     pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
     try:

@@ -16,7 +16,7 @@ import threading
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.kernels._jit import inlined, njit
 from cocopt.kernels.line import clip, limit, root
 from cocopt.kernels.rounding import EMPTY, FAR, NEVER, ROUNDING, rounding

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.kernels._jit import in_order
 from cocopt.kernels._vector import WIDTH, every, larger, load, root, save, size, smaller, some, spread, where
 from cocopt.kernels.rounding import EMPTY, NEVER

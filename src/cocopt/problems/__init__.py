@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cocopt._arrays import _describe, positive_int
+from cocopt.arrays import describe, positive_int
 from cocopt.errors import InvalidInput
 from cocopt.problems.base import BlockProblem, Problem
 from cocopt.problems.olr import LongRegression, Regression
@@ -55,7 +55,7 @@ def get(name: str, **options: Any) -> Problem:
     elif ".py:" in name:
         kind = from_file(name)
         if not (inspect.isclass(kind) and issubclass(kind, Problem)):
-            raise InvalidInput(f"{name}: expected a class derived from cocopt.problems.Problem, got {_describe(kind)}")
+            raise InvalidInput(f"{name}: expected a class derived from cocopt.problems.Problem, got {describe(kind)}")
     else:
         raise InvalidInput(
             f"problem: expected one of {', '.join(_PROBLEMS)} or path/to/file.py:Name, got {name!r}"
@@ -70,9 +70,7 @@ def get(name: str, **options: Any) -> Problem:
     if not problem.options:
         problem.options = options
     if not isinstance(getattr(problem, "K", None), ConvexSet):
-        raise InvalidInput(
-            f"{name}: K: expected a set such as cocopt.Box, got {_describe(getattr(problem, 'K', None))}"
-        )
+        raise InvalidInput(f"{name}: K: expected a set such as cocopt.Box, got {describe(getattr(problem, 'K', None))}")
     positive_int(f"{name}: rounds", getattr(problem, "rounds", None))
     return problem
 

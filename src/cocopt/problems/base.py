@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cocopt._arrays import Array, _describe, positive_int
+from cocopt.arrays import Array, describe, positive_int
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
@@ -146,7 +146,7 @@ class Problem:
             pair = self.round(rng, first + k)
             if not (isinstance(pair, tuple) and len(pair) == 2 and _is(pair[0], Loss) and _is(pair[1], Constraint)):
                 where = f"{self.name}: round {first + k} of trial {trial}"
-                raise InvalidInput(f"{where}: expected (loss, constraint), got {_describe(pair)}")
+                raise InvalidInput(f"{where}: expected (loss, constraint), got {describe(pair)}")
             columns[0][k], columns[1][k] = pair
         return columns
 
@@ -206,7 +206,7 @@ class EachLoss(Loss):
         self.batch: tuple[int, ...] = members.shape
         self.dim: int | None = members.flat[0].dim
 
-    def _value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+    def value_and_gradient_unchecked(self, x: Array) -> tuple[Array, Array]:
         x = np.broadcast_to(x, (*self.batch, x.shape[-1]))
         value, gradient = np.empty(self.batch), np.empty(x.shape)
         for index, member in np.ndenumerate(self.members):
@@ -232,10 +232,10 @@ class EachConstraint(Constraint):
         self.dim: int | None = members.flat[0].dim
         self.row_count: int = counts.pop()
 
-    def _rows(self, x: Array) -> Array:
+    def rows_unchecked(self, x: Array) -> Array:
         return self._each(x, lambda member, point: member.rows(point), (self.row_count,))
 
-    def _jacobian(self, x: Array) -> Array:
+    def jacobian_unchecked(self, x: Array) -> Array:
         return self._each(x, lambda member, point: member.jacobian(point), (self.row_count, x.shape[-1]))
 
     def magnitude(self, x: Array) -> Array:
@@ -248,7 +248,7 @@ class EachConstraint(Constraint):
             answers[index] = call(member, x[index])
         return answers
 
-    def _trials(self, index: Any) -> Constraint:
+    def trials_unchecked(self, index: Any) -> Constraint:
         picked = self.members[index]
         return EachConstraint(picked) if isinstance(picked, np.ndarray) else picked
 
@@ -256,7 +256,7 @@ class EachConstraint(Constraint):
 def one_of(name: str, value: str, *known: str) -> str:
     """The option's value, if it is one of those known."""
     if value not in known:
-        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {_describe(value)}")
+        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {describe(value)}")
     return value
 
 
@@ -290,7 +290,7 @@ def _arguments(member: Any) -> dict[str, Array]:
     if member is None:
         return {}
     if isinstance(member, Loss):
-        return dict(member._data())
+        return dict(member.data_arrays())
     try:
         arguments: dict[str, Array] = member.parameters()
     except TypeError:
@@ -306,7 +306,7 @@ def numbers(trials: ArrayLike) -> Sequence[int]:
     """Trial numbers, checked."""
     chosen = np.asarray(trials)
     if chosen.ndim != 1 or chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen.min() < 0:
-        raise InvalidInput(f"trials: expected trial numbers from 0 on, got {_describe(trials)}")
+        raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}")
     return [int(k) for k in chosen]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array, ArrayLike
+from cocopt.arrays import Array, ArrayLike
 from cocopt.constraints import Affine
 from cocopt.losses import LeastSquares, Norm
 from cocopt.problems.base import BlockProblem, one_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array, ArrayLike
+from cocopt.arrays import Array, ArrayLike
 from cocopt.constraints import Affine
 from cocopt.losses import Quadratic
 from cocopt.problems.base import BlockProblem

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, scalar
+from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding
 
@@ -42,13 +42,13 @@ class Ball(ConvexSet):
         self.dim = self.center.size
         self._slack = rounding(self.dim, self.radius + float(np.abs(self.center).max()))
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         offset = point - self.center
         norm = np.linalg.norm(offset, axis=-1, keepdims=True)
         outside = norm > self.radius + self._slack
         return np.where(outside, self.center + offset * (self.radius / np.where(outside, norm, 1.0)), point)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         excess: Array = np.linalg.norm(point - self.center, axis=-1) - self.radius
         return np.maximum(excess, 0.0)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, as_floats, as_points, frozen, positive_int, require_finite
+from cocopt.arrays import Array, ArrayLike, as_floats, as_points, frozen, positive_int, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput
 
@@ -27,8 +27,9 @@ class Polyhedral(NamedTuple):
 class ConvexSet(ABC):
     """A non-empty closed convex set K in R^n.
 
-    A new set needs `dim`, `_project` and `_violation`; `diameter`, `polyhedral` and (where K is curved) `cones` open
-    faster rungs and more algorithms. Sets are immutable. Points are (..., n): leading axes are trials.
+    A new set needs `dim`, `project_unchecked` and `violation_unchecked`; `diameter`, `polyhedral` and (where K is
+    curved) `cones` open faster methods and more algorithms. Sets are immutable. Points are (..., n): leading
+    axes are trials.
 
     Examples
     --------
@@ -40,10 +41,10 @@ class ConvexSet(ABC):
     ...     def __init__(self, dim):
     ...         self.dim = dim
     ...
-    ...     def _project(self, point):
+    ...     def project_unchecked(self, point):
     ...         return np.maximum(point, 0.0)
     ...
-    ...     def _violation(self, point):
+    ...     def violation_unchecked(self, point):
     ...         return np.maximum(-point, 0.0).max(axis=-1)
     >>> cocopt.project(Orthant(2), constraints.Affine([1.0, 1.0], 1.0), [2.0, 0.5]).round(9)
     array([1., 0.])
@@ -54,25 +55,25 @@ class ConvexSet(ABC):
 
     def project(self, point: ArrayLike) -> Array:
         """P_K(point) = argmin over x in K of ‖x − point‖, for each point of shape (..., n)."""
-        return self._project(require_finite("point", as_points("point", point, self.dim)))
+        return self.project_unchecked(require_finite("point", as_points("point", point, self.dim)))
 
     def violation(self, point: ArrayLike) -> Array:
         """How far the worst of the inequalities that define K is violated, as a length; 0 inside. Shape (...)."""
-        return self._violation(require_finite("point", as_points("point", point, self.dim)))
+        return self.violation_unchecked(require_finite("point", as_points("point", point, self.dim)))
 
     def contains(self, point: ArrayLike, tol: float = 1e-9) -> np.bool_ | np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether the violation is at most ``tol`` times the larger of ‖point‖_∞ and the set's own scale."""
         points = require_finite("point", as_points("point", point, self.dim))
         scale = np.maximum(np.abs(points).max(axis=-1), self.scale)
-        inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = self._violation(points) <= tol * scale
+        inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = self.violation_unchecked(points) <= tol * scale
         return inside
 
     @abstractmethod
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         """The projection, on checked input; returns points of K bit for bit."""
 
     @abstractmethod
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         """The violation, on checked input."""
 
     @property

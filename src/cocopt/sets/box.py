@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, as_floats, frozen, positive_int, require_finite
+from cocopt.arrays import Array, ArrayLike, as_floats, frozen, positive_int, require_finite
 from cocopt.errors import EmptySet, InvalidInput
 from cocopt.sets.base import ConvexSet, Polyhedral
 
@@ -59,10 +59,10 @@ class Box(ConvexSet):
             if (bound == bad).any():
                 raise EmptySet(f"Box: {name} is {bad} at index ({int(np.argmax(bound == bad))},)")
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         return np.minimum(np.maximum(point, self.lower), self.upper)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         excess = np.maximum(self.lower - point, point - self.upper)
         worst: Array = np.maximum(excess.max(axis=-1), 0.0)
         return worst

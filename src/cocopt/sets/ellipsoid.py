@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, as_floats, frozen, require_finite
+from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding
@@ -47,13 +47,13 @@ class Ellipsoid(ConvexSet):
         self.center = as_center(center, self.dim)
         self._axes, self._sigma = _axes(self.P)
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         nearest, removed = self._split(point)
         size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
         outside = np.linalg.norm(removed, axis=-1, keepdims=True) > rounding(self.dim, 1.0) * size
         return np.where(outside, self.center + nearest @ self._axes.T, point)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         distance: Array = np.linalg.norm(self._split(point)[1], axis=-1)
         return distance
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, as_floats, frozen, require_finite, scalar
+from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite, scalar
 from cocopt.errors import EmptySet, InvalidInput
 from cocopt.sets.base import ConvexSet, Polyhedral, largest, rounding
 
@@ -47,14 +47,14 @@ class Halfspace(ConvexSet):
         norm = size * np.linalg.norm(self.a / size)
         self._unit, self._offset = frozen(self.a / norm), float(self.b / norm)
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         for _ in range(2):  # from far away the first step rounds coarsely; the second mends it
             excess = point @ self._unit - self._offset
             noise = rounding(self.dim, 1.0) * (np.abs(point) @ np.abs(self._unit) + abs(self._offset))
             point = np.where((excess > noise)[..., None], point - excess[..., None] * self._unit, point)
         return point
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         return np.maximum(point @ self._unit - self._offset, 0.0)
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, scalar
+from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding
 from cocopt.sets.simplex import project_simplex
@@ -40,12 +40,12 @@ class L1Ball(ConvexSet):
         self.dim = self.center.size
         self._slack = rounding(self.dim, self.radius + float(np.abs(self.center).max()))
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         offset = point - self.center
         nearest = self.center + np.copysign(project_simplex(np.abs(offset), self.radius), offset)
-        return np.where((self._violation(point) > self._slack)[..., None], nearest, point)
+        return np.where((self.violation_unchecked(point) > self._slack)[..., None], nearest, point)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         excess = np.abs(point - self.center).sum(axis=-1) - self.radius
         distance: Array = np.maximum(excess / np.sqrt(self.dim), 0.0)
         return distance

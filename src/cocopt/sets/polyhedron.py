@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array, ArrayLike, as_floats, frozen, require_finite
+from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.errors import EmptySet, InvalidInput, SolverFailure
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 
@@ -81,18 +81,18 @@ class Polyhedron(ConvexSet):
             raise EmptySet(f"Polyhedron: the rows have no common point: the least possible violation is {least:.6g}")
         return solution.x[:-1]
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         from cocopt.solvers.polyhedral import project_polyhedral
 
         nearest = point.copy()
         for _ in range(2):  # from far away the first solution rounds coarsely; the second mends it
             slack = rounding(self.dim, 1.0) * np.maximum(np.abs(nearest).max(axis=-1), self.scale)
-            outside = self._violation(nearest) > slack
+            outside = self.violation_unchecked(nearest) > slack
             if outside.any():
                 nearest[outside] = project_polyhedral(self.polyhedral(), nearest[outside])
         return nearest
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         worst: Array = (point @ self._rows.T - self._right).max(axis=-1, initial=0.0)
         return worst
 

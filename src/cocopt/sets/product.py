@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.cones import Cones, stack
 from cocopt.errors import InvalidInput
 from cocopt.sets.base import ConvexSet, Polyhedral
@@ -43,13 +43,17 @@ class Product(ConvexSet):
         self.dim = sum(part.dim for part in parts)
         self._cuts = np.cumsum([part.dim for part in parts])[:-1]
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         pieces = np.split(point, self._cuts, axis=-1)
-        return np.concatenate([part._project(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=-1)
+        return np.concatenate(
+            [part.project_unchecked(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=-1
+        )
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         pieces = np.split(point, self._cuts, axis=-1)
-        worst: Array = np.max([part._violation(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=0)
+        worst: Array = np.max(
+            [part.violation_unchecked(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=0
+        )
         return worst
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array, positive_int, scalar
+from cocopt.arrays import Array, positive_int, scalar
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 
 __all__ = ["Simplex"]
@@ -39,11 +39,11 @@ class Simplex(ConvexSet):
         self.total = scalar("total", total, positive=True)
         self._slack = rounding(self.dim, self.total)
 
-    def _project(self, point: Array) -> Array:
+    def project_unchecked(self, point: Array) -> Array:
         outside = (point < 0).any(axis=-1) | (np.abs(point.sum(axis=-1) - self.total) > self._slack)
         return np.where(outside[..., None], project_simplex(point, self.total), point)
 
-    def _violation(self, point: Array) -> Array:
+    def violation_unchecked(self, point: Array) -> Array:
         off_plane = np.abs(point.sum(axis=-1) - self.total) / np.sqrt(self.dim)
         worst: Array = np.maximum(off_plane, (-point).max(axis=-1))
         return worst

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.cones import Cones
 
 __all__ = ["ATTEMPTS", "Result", "minimise"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.solvers.nearer import STEPS, is_far, nearer, stays
 

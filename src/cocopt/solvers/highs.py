@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.errors import SolverFailure
 
 __all__ = ["least_violation"]

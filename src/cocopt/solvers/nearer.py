@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.kernels.rounding import FAR
 
 __all__ = ["STEPS", "is_far", "nearer", "stays"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.errors import SolverFailure
 from cocopt.kernels.status import CONVERGED
 from cocopt.solvers import daqp

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 
 __all__ = ["Solution"]
 

@@ -23,14 +23,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt._arrays import Array
+from cocopt.arrays import Array
 from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import InfeasibleRound
+from cocopt.geometry.ladder import Request, solve
 from cocopt.geometry.problem import SATISFIED
-from cocopt.geometry.project import Projection, _trial, descend
+from cocopt.geometry.project import Projection, _trial
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Growing"]
+__all__ = ["PersistentIntersection"]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -49,9 +50,9 @@ _EVERY, _NONE = np.ones(1, dtype=bool), np.zeros(1, dtype=bool)  # of the trials
 @cache
 def kernels() -> Any:
     """The compiled kernels, loaded when first used; looked up once, since a round takes microseconds."""
-    from cocopt.kernels import growing
+    from cocopt.kernels import persistent
 
-    return growing
+    return persistent
 
 
 def _resized(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
@@ -132,11 +133,11 @@ class Store(NamedTuple):
         return {"unit": unit, "right": right, "norm": norm, "size": self.size}
 
 
-class Near(NamedTuple):
-    """The rows of each trial that matter around some anchors: the lists that `cocopt.kernels.growing` describes.
+class NearbyRows(NamedTuple):
+    """The rows of each trial that matter around some anchors: the lists that `cocopt.kernels.persistent` describes.
 
-    Changed in place, and not stored, since no result depends on them to the last bit: a version of `Growing` whose
-    store they do not serve begins anew.
+    Changed in place, and not stored, since no result depends on them to the last bit: a version of
+    `PersistentIntersection` whose store they do not serve begins anew.
     """
 
     blocks: Array  # (B, blocks of all lists, n + 2, BLOCK)
@@ -148,7 +149,7 @@ class Near(NamedTuple):
     enough: int  # rows of the store that these lists are enough for
 
     @classmethod
-    def begin(cls, store: Store) -> Near:
+    def begin(cls, store: Store) -> NearbyRows:
         """Lists of none, with a radius only if the store is empty."""
         trials, _, n = store.unit.shape
         block, most = kernels().BLOCK, kernels().WIDTH
@@ -166,8 +167,8 @@ class Near(NamedTuple):
         return cls(blocks, around, counts, work, store.newest, [store.version], enough)
 
 
-class Told(NamedTuple):
-    """All rows of all trials as they came, which `Growing.squares` and an empty intersection are judged by.
+class Archive(NamedTuple):
+    """All rows of all trials as they came, by which `PersistentIntersection` judges `squares` and emptiness.
 
     The rows are the first axis, so that those of a round stand together. Buffers are shared as in `Store`.
     """
@@ -179,15 +180,15 @@ class Told(NamedTuple):
     newest: list[int]  # one number that all versions share: the size of the newest
 
     @classmethod
-    def of(cls, A: Array, b: Array, round: Integers) -> Told:
+    def of(cls, A: Array, b: Array, round: Integers) -> Archive:
         """The rows given."""
         return cls(A, b, round, round.size, [round.size])
 
-    def plus(self, A: Array, b: Array, t: int) -> Told:
+    def plus(self, A: Array, b: Array, t: int) -> Archive:
         """With the rows A (B, M, n), b (B, M) of round t."""
         told, old, size = self, self.size, self.size + b.shape[1]
         if old != self.newest[0] or size > self.round.size:
-            told = Told.of(*(_resized(part, 0, 2 * size) for part in self[:3]))
+            told = Archive.of(*(_resized(part, 0, 2 * size) for part in self[:3]))
         told.A[old:size], told.b[old:size], told.round[old:size] = A.swapaxes(0, 1), b.T, t
         told.newest[0] = size
         return told._replace(size=size)
@@ -203,7 +204,7 @@ class Told(NamedTuple):
         return float(np.square(np.maximum(np.maximum.reduceat(A @ x - b, first), 0.0)).sum())
 
 
-class Own(NamedTuple):
+class PolyhedronRows(NamedTuple):
     """A polyhedral K as the kernel takes it: rows of length 1, of which the first are equations."""
 
     lower: Array
@@ -213,7 +214,7 @@ class Own(NamedTuple):
     equalities: int
 
     @classmethod
-    def of(cls, K: ConvexSet) -> Own | None:
+    def of(cls, K: ConvexSet) -> PolyhedronRows | None:
         """None if K is curved."""
         poly = K.polyhedral()
         if poly is None:
@@ -222,7 +223,7 @@ class Own(NamedTuple):
         return cls(poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities)
 
 
-class Growing(NamedTuple):
+class PersistentIntersection(NamedTuple):
     """S_t = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_t ≤ 0} of each trial, and exact projections onto it.
 
     Immutable: `plus` and `project` return the next version. Affine constraints are kept as rows; those of other kinds
@@ -235,9 +236,9 @@ class Growing(NamedTuple):
     Examples
     --------
     >>> from cocopt import Box, constraints
-    >>> from cocopt.geometry.growing import Growing
+    >>> from cocopt.geometry.persistent import PersistentIntersection
     >>> import numpy as np
-    >>> S = Growing.begin(Box(0.0, 1.0, dim=2), ())
+    >>> S = PersistentIntersection.begin(Box(0.0, 1.0, dim=2), ())
     >>> for b in (1.5, 1.0, 1.2):
     ...     S = S.plus(constraints.Affine([1.0, 1.0], b))
     >>> S, found = S.project(np.array([1.0, 0.8]))
@@ -249,32 +250,47 @@ class Growing(NamedTuple):
     batch: tuple[int, ...]
     t: int  # how many constraints came
     store: Store
-    near: Near
-    told: Told | None
+    near: NearbyRows
+    told: Archive | None
     box: tuple[Array, Array]  # (B, n) each, an outer box; infinite if none may be forgotten for it
     due: int  # the number of rows at which forgetting is tried next
     working: Integers  # (B, w), w = 2n + 8 or HELD: the rows that the next projection starts with, then −1
     curved: tuple[Constraint, ...]  # constraints that are not affine
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
-    own: Own | None  # K itself, if it is a polyhedron
+    own: PolyhedronRows | None  # K itself, if it is a polyhedron
 
     @classmethod
-    def begin(cls, K: ConvexSet, batch: tuple[int, ...], *, forget: bool = False, archive: bool = True) -> Growing:
+    def begin(
+        cls, K: ConvexSet, batch: tuple[int, ...], *, forget: bool = False, archive: bool = True
+    ) -> PersistentIntersection:
         """K itself."""
         B, n = prod(batch), K.dim
         lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
         if forget:
-            poly, middle = K.polyhedral(), K._project(np.zeros(n))
+            poly, middle = K.polyhedral(), K.project_unchecked(np.zeros(n))
             lower, upper = middle - K.diameter, middle + K.diameter
             if poly is not None:
                 lower, upper = np.maximum(lower, poly.lower), np.minimum(upper, poly.upper)
         box = np.broadcast_to(lower, (B, n)), np.broadcast_to(upper, (B, n))
-        told = Told.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
+        told = Archive.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
         working = np.full((B, min(2 * n + 8, HELD)), -1)
         store = Store.empty(B, n)
-        return cls(K, batch, 0, store, Near.begin(store), told, box, 2 * ROOM, working, (), ((),) * B, Own.of(K))
+        return cls(
+            K,
+            batch,
+            0,
+            store,
+            NearbyRows.begin(store),
+            told,
+            box,
+            2 * ROOM,
+            working,
+            (),
+            ((),) * B,
+            PolyhedronRows.of(K),
+        )
 
-    def plus(self, constraint: Constraint, active: Any = None) -> Growing:
+    def plus(self, constraint: Constraint, active: Any = None) -> PersistentIntersection:
         """With one more constraint, in the trials that are ``active`` (all if None, or if it is not affine).
 
         The arrays of an affine constraint are copied; a constraint of another kind must not change later.
@@ -291,10 +307,14 @@ class Growing(NamedTuple):
         told = None if self.told is None else self.told.plus(A, b, t)
         store = self.store.plus(A, b)
         if store is None:
-            constraint._blame(np.zeros((*self.batch, n)))
-        return Growing(self.K, self.batch, t, store, self.near, told, *self[6:])  # (`_replace` takes thrice as long)
+            constraint.raise_nonfinite(np.zeros((*self.batch, n)))
+        return PersistentIntersection(
+            self.K, self.batch, t, store, self.near, told, *self[6:]
+        )  # (`_replace` takes thrice as long)
 
-    def project(self, point: Array, infeasible: str = "raise", active: Any = None) -> tuple[Growing, Projection]:
+    def project(
+        self, point: Array, infeasible: str = "raise", active: Any = None
+    ) -> tuple[PersistentIntersection, Projection]:
         """P_{S_t}(point) for each point of shape batch + (n,), as `cocopt.geometry.solve_projection`.
 
         Trials that are not ``active`` get the point back. An empty S_t is searched for the least violation as a whole:
@@ -304,16 +324,16 @@ class Growing(NamedTuple):
         y = np.ascontiguousarray(point).reshape(B, n)
         todo: Flags = _EVERY if active is None else np.reshape(active, B)
         if self.t == 0:
-            x = np.where(todo[:, None], self.K._project(y), y)
+            x = np.where(todo[:, None], self.K.project_unchecked(y), y)
             return self, Projection(x.reshape(*shape, n), "set", np.True_, np.zeros(shape)[()])
         after, x, left = self._kernel(y, todo)
-        rung, every = "kernel", True
+        method, every = "kernel", True
         if left is not None:  # rarely, unless K or a constraint is curved
             feasible, least = np.ones(B, dtype=bool), np.zeros(B)
-            x[left], feasible[left], rung, working, binding = after._ladder(y, left)
+            x[left], feasible[left], method, working, binding = after._ladder(y, left)
             for i in np.flatnonzero(~feasible).tolist():
-                whole = descend(self.K, self._whole(i), y[i], None, None, "nearest", 500, 1e-7)
-                x[i], feasible[i], least[i], rung = whole.point, whole.feasible, whole.least_violation, whole.rung
+                whole = solve(Request(self.K, self._whole(i), y[i], infeasible="nearest"))
+                x[i], feasible[i], least[i], method = whole.point, whole.feasible, whole.least_violation, whole.method
             every = bool(feasible.all())
             if infeasible == "raise" and not every:
                 trials = np.flatnonzero(~feasible)
@@ -321,10 +341,10 @@ class Growing(NamedTuple):
             after = after._replace(working=working, binding=binding)._moved(x)
         x = x.reshape(*shape, n)
         if every:
-            return after._trimmed(todo), Projection(x, rung, np.True_, np.zeros(shape)[()])
-        return after._trimmed(_NONE), Projection(x, rung, feasible.reshape(shape)[()], least.reshape(shape)[()])
+            return after._trimmed(todo), Projection(x, method, np.True_, np.zeros(shape)[()])
+        return after._trimmed(_NONE), Projection(x, method, feasible.reshape(shape)[()], least.reshape(shape)[()])
 
-    def squares(self, point: Array) -> tuple[Growing, Array]:
+    def squares(self, point: Array) -> tuple[PersistentIntersection, Array]:
         """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
         assert self.told is not None
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
@@ -339,7 +359,7 @@ class Growing(NamedTuple):
                 total[i] = self.told.squares(i, x[i])
         total = total.reshape(self.batch)
         for constraint in self.curved:
-            total = total + np.square(constraint._violation(point))
+            total = total + np.square(constraint.violation_unchecked(point))
         return after._trimmed(_NONE), total[()]
 
     def arrays(self) -> tuple[dict[str, Any], Arrays]:
@@ -347,7 +367,7 @@ class Growing(NamedTuple):
         arrays: Arrays = {"working": self.working, "lower": self.box[0], "upper": self.box[1]}
         arrays.update({f"store.{name}": array for name, array in self.store.arrays().items()})
         if self.told is not None:
-            parts = zip(Told._fields, self.told[:3], strict=False)
+            parts = zip(Archive._fields, self.told[:3], strict=False)
             arrays.update({f"told.{name}": array[: self.told.size] for name, array in parts})
         plain = {name: getattr(self, name) for name in ("t", "due", "binding")}
         return plain, arrays
@@ -360,31 +380,31 @@ class Growing(NamedTuple):
         curved: tuple[Constraint, ...],
         plain: Mapping[str, Any],
         arrays: Mapping[str, NDArray[Any]],
-    ) -> Growing:
+    ) -> PersistentIntersection:
         """What `arrays` described."""
 
         def part(home: str, fields: tuple[str, ...]) -> list[NDArray[Any]]:
             return [arrays[f"{home}.{name}"] for name in fields]
 
         store = Store.of(*part("store", Store._fields[:4]))
-        told = Told.of(*part("told", Told._fields[:3])) if "told.A" in arrays else None
+        told = Archive.of(*part("told", Archive._fields[:3])) if "told.A" in arrays else None
         box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
-        t, due, near = plain["t"], plain["due"], Near.begin(store)
-        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding, Own.of(K))
+        t, due, near = plain["t"], plain["due"], NearbyRows.begin(store)
+        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding, PolyhedronRows.of(K))
 
     def _rows(self) -> tuple[Any, ...]:
-        """Store and list as `kernels.growing.violated` takes them."""
+        """Store and list as `kernels.persistent.violated` takes them."""
         return *self.store[:2], self.store.size, *self.near[:3]
 
-    def _renewed(self) -> Growing:
+    def _renewed(self) -> PersistentIntersection:
         """With lists that serve this store."""
         near, store = self.near, self.store
         if near.newest is store.newest and near.version[0] <= store.version and store.most <= near.enough:
             near.version[0] = store.version
             return self
-        return self._replace(near=Near.begin(store))
+        return self._replace(near=NearbyRows.begin(store))
 
-    def _kernel(self, y: Array, active: Flags) -> tuple[Growing, Array, Integers | None]:
+    def _kernel(self, y: Array, active: Flags) -> tuple[PersistentIntersection, Array, Integers | None]:
         """The projections that the compiled kernel finds; which trials it did not do, None if it did all."""
         own, after = self.own, self._renewed()
         if self.curved or own is None:
@@ -400,15 +420,15 @@ class Growing(NamedTuple):
         if np.count_nonzero(status):
             left = np.flatnonzero(status)
             working[left] = self.working[left]
-        return Growing(*after[:8], working, *after[9:]), x, left
+        return PersistentIntersection(*after[:8], working, *after[9:]), x, left
 
-    def _moved(self, x: Array) -> Growing:
+    def _moved(self, x: Array) -> PersistentIntersection:
         """With lists around x where the old ones do not reach."""
         after = self._renewed()
         kernels().relist(x, *after._rows(), after.near.work)
         return after
 
-    def _trimmed(self, proven: Flags) -> Growing:
+    def _trimmed(self, proven: Flags) -> PersistentIntersection:
         """Once there are many rows, without those that are slack all over the outer box, or repeat another.
 
         In trials of which it is ``proven`` that the intersection has a point, the former are implied by the others: on
@@ -433,15 +453,15 @@ class Growing(NamedTuple):
     def _ladder(self, y: Array, trials: Integers) -> tuple[Array, Flags, str, Integers, tuple[tuple[int, ...], ...]]:
         """The same by the ladder of `cocopt.project` on a working set, which the most violated others join.
 
-        (points, whether there is one, the rung, all working sets and binding curved constraints)
+        (points, whether there is one, the method, all working sets and binding curved constraints)
         """
         held, binding = self.working[trials], list(self.binding)
-        x, feasible, rung = y.copy(), np.ones(y.shape[0], dtype=bool), "set"
+        x, feasible, method = y.copy(), np.ones(y.shape[0], dtype=bool), "set"
         like = np.zeros(JOIN, dtype=np.int64)
         todo = np.arange(trials.size)
         while todo.size:
             own = trials[todo]
-            x[own], feasible[own], rung = self._solve(held[todo], [binding[i] for i in own], y, own)
+            x[own], feasible[own], method = self._solve(held[todo], [binding[i] for i in own], y, own)
             active = np.zeros(y.shape[0], dtype=bool)
             active[own] = feasible[own]
             joins = kernels().violated(x, active, ROUNDING, *self._rows(), self.near.work, like)[trials]
@@ -459,7 +479,7 @@ class Growing(NamedTuple):
         working[trials] = self._tight(held, x, trials)
         for i in trials.tolist():
             binding[i] = tuple(c for c in binding[i] if self._binds(c, i, x[i]))
-        return x[trials], feasible[trials], rung, working, tuple(binding)
+        return x[trials], feasible[trials], method, working, tuple(binding)
 
     def _tight(self, held: Integers, x: Array, trials: Integers) -> Integers:
         """Those of the rows held that bind at x, as many as a working set takes, −1 for none."""
@@ -479,19 +499,19 @@ class Growing(NamedTuple):
         affine = Affine(*self.store.take(trials, -np.sort(-held, axis=1)[:, :used])) if used else None
         if not self.curved:
             if affine is None:
-                return self.K._project(y[trials]), True, "set"
-            found = descend(self.K, affine, y[trials], None, None, "nearest", 500, 1e-7)
-            return found.point, found.feasible, found.rung
-        x, feasible, rung = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
+                return self.K.project_unchecked(y[trials]), True, "set"
+            found = solve(Request(self.K, affine, y[trials], infeasible="nearest"))
+            return found.point, found.feasible, found.method
+        x, feasible, method = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
         for j, i in enumerate(trials):
             members: list[Constraint] = [] if affine is None else [affine.trials(j)]
             members += [self._curved(c, i) for c in curved[j]]
             if not members:
-                x[j] = self.K._project(y[i])
+                x[j] = self.K.project_unchecked(y[i])
                 continue
-            found = descend(self.K, Stack(members), y[i], None, None, "nearest", 500, 1e-7)
-            x[j], feasible[j], rung = found.point, found.feasible, found.rung
-        return x, feasible, rung
+            found = solve(Request(self.K, Stack(members), y[i], infeasible="nearest"))
+            x[j], feasible[j], method = found.point, found.feasible, found.method
+        return x, feasible, method
 
     def _worst_curved(self, i: int, x: Array, held: tuple[int, ...]) -> int | None:
         """The curved constraint that x violates most in units of its terms; None if only those held are violated."""
@@ -499,7 +519,7 @@ class Growing(NamedTuple):
         for c in range(len(self.curved)):
             if c not in held:
                 own = self._curved(c, i)
-                excess = float(np.max(own._rows(x) / np.maximum(own.magnitude(x), 1e-300)))
+                excess = float(np.max(own.rows_unchecked(x) / np.maximum(own.magnitude(x), 1e-300)))
                 if excess > worst:
                     worst, found = excess, c
         return found
@@ -507,7 +527,7 @@ class Growing(NamedTuple):
     def _binds(self, c: int, i: int, x: Array) -> bool:
         """Whether a curved constraint has next to no slack at x."""
         own = self._curved(c, i)
-        return bool((own._rows(x) >= -1e-6 * own.magnitude(x)).any())
+        return bool((own.rows_unchecked(x) >= -1e-6 * own.magnitude(x)).any())
 
     def _curved(self, c: int, i: int) -> Constraint:
         """A curved constraint in one trial."""

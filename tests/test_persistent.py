@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_growing import from_scratch, gap
+from reference.persistent import from_scratch, gap
 from scipy.optimize import linprog
 
 import cocopt
 from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, Switch, constraints, losses
 from cocopt.errors import InfeasibleRound, InvalidInput
-from cocopt.geometry import growing
-from cocopt.geometry.growing import Growing
+from cocopt.geometry import persistent
+from cocopt.geometry.persistent import PersistentIntersection
 
 N = 10
 SEVERAL = 11  # trials, enough for them to go in step, and more than go at once
@@ -39,7 +39,7 @@ STREAMS = {"regression": (Box(0.0, 1.0, dim=N), regression), "around a ball": (B
 def play(K, stream, rounds, seed=0, batch=(), forget=False):
     """Rounds of steps 1/√t: yields t, the target, the point, and all rows so far."""
     rng = np.random.default_rng(seed)
-    S, x = Growing.begin(K, batch, forget=forget), K.project(np.full((*batch, N), 0.05))
+    S, x = PersistentIntersection.begin(K, batch, forget=forget), K.project(np.full((*batch, N), 0.05))
     A, b = np.zeros((*batch, 0, N)), np.zeros((*batch, 0))
     for t in range(1, rounds + 1):
         rows, right, slope = stream(rng, batch)
@@ -82,7 +82,7 @@ def test_trials_in_step_equal_the_quadratic_program_over_the_whole_history(name,
 def test_on_the_regression_few_rows_are_left():
     *_, (_, _, x, _, _, S) = play(*STREAMS["regression"], 2000, forget=True)
     assert np.abs(x).max() < 1e-3
-    assert S.near.counts.shape[-1] == growing.LEVELS  # no more lists than at the beginning
+    assert S.near.counts.shape[-1] == persistent.LEVELS  # no more lists than at the beginning
     assert S.store.size.max() < 200  # of 8000
 
 
@@ -142,7 +142,7 @@ def test_any_stream_equals_one_call_of_project(batch, seed, n, rows, scale):
     rng = np.random.default_rng(seed)
     K = Box(-1.0, rng.uniform(0, 2, n))
     inside = K.project(rng.uniform(-1, 1, n))
-    S, told = Growing.begin(K, batch, forget=bool(seed % 2)), []
+    S, told = PersistentIntersection.begin(K, batch, forget=bool(seed % 2)), []
     for _ in range(12):
         shape = (*batch, rows)
         A = rng.normal(size=(*shape, n)) * 10**scale * (rng.random((*shape, n)) < 0.7)
@@ -163,9 +163,13 @@ def test_lists_that_overflow_and_move_change_nothing(seed):
     rng = np.random.default_rng(seed)
     n, trials = int(rng.integers(1, 5)), int(rng.choice([2, SEVERAL]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "ROOM", 2)
+        patch.setattr(persistent, "ROOM", 2)
         K = (Box(-1.0, 1.0, dim=n), Box(-np.inf, np.inf, dim=n), Ball(0.0, 1.0, dim=n))[seed % 3]
-        S, told, asleep = Growing.begin(K, (trials,), forget=bool(seed % 2)), [], np.arange(trials) % 3 == 1
+        S, told, asleep = (
+            PersistentIntersection.begin(K, (trials,), forget=bool(seed % 2)),
+            [],
+            np.arange(trials) % 3 == 1,
+        )
         for t in range(25):
             A = rng.normal(size=(trials, int(rng.choice([3, 60])), n))
             A /= np.linalg.norm(A, axis=-1)[..., None]
@@ -188,7 +192,7 @@ def test_lists_that_overflow_and_move_change_nothing(seed):
 def test_many_coordinates_need_no_square_memory():
     rng, n = np.random.default_rng(0), 5000
     K, told = Box(-1.0, 1.0, dim=n), []
-    S = Growing.begin(K, ())
+    S = PersistentIntersection.begin(K, ())
     tracemalloc.start()
     try:
         for _ in range(8):
@@ -200,14 +204,14 @@ def test_many_coordinates_need_no_square_memory():
         assert tracemalloc.get_traced_memory()[1] < 100e6  # an n × n array has 200 MB
     finally:
         tracemalloc.stop()
-    assert found.rung == "kernel"
+    assert found.method == "kernel"
 
 
 def test_a_batch_equals_its_trials():
     K, stream = STREAMS["around a ball"]
     rounds = [stream(np.random.default_rng(t), (3, 3)) for t in range(150)]
-    whole = Growing.begin(K, (3, 3))
-    singles = {index: Growing.begin(K, ()) for index in np.ndindex(3, 3)}
+    whole = PersistentIntersection.begin(K, (3, 3))
+    singles = {index: PersistentIntersection.begin(K, ()) for index in np.ndindex(3, 3)}
     for A, b, slope in rounds:
         whole, found = whole.plus(constraints.Affine(A, b)).project(3 * slope)
         for index, S in singles.items():
@@ -220,7 +224,7 @@ def test_a_batch_equals_its_trials():
 def test_rows_that_leave_a_single_point_are_not_forgotten(batch):
     """The outer box is {0} then, and rows through it are slack by nothing."""
     rng, eye = np.random.default_rng(1), np.eye(2)
-    S = Growing.begin(Box(-1.0, 1.0, dim=2), batch, forget=True)
+    S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=2), batch, forget=True)
     rows = np.vstack([eye, -eye])
     for _ in range(80):
         g = constraints.Affine(np.broadcast_to(rows, (*batch, *rows.shape)), np.zeros((*batch, len(rows))))
@@ -236,8 +240,8 @@ def test_nothing_is_proven_of_a_trial_that_sleeps():
     for seed in range(200, 260):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 4))
-        S = Growing.begin(Box(-1.0, 1.0, dim=n), (2,), forget=True, archive=False)
-        every = Growing.begin(Box(-1.0, 1.0, dim=n), (2,))
+        S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=n), (2,), forget=True, archive=False)
+        every = PersistentIntersection.begin(Box(-1.0, 1.0, dim=n), (2,))
         m = int(rng.integers(2, 6))
         C = rng.normal(size=(m, n))
         C, c = C / np.linalg.norm(C, axis=1, keepdims=True), rng.uniform(-0.6, 0.4, m)
@@ -258,7 +262,7 @@ def test_nothing_is_proven_of_a_trial_that_sleeps():
 
 def test_rows_with_zeros_are_told_and_forgotten_without_warnings():
     rng = np.random.default_rng(0)
-    S = Growing.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=True)
+    S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=True)
     for _ in range(60):
         A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * rng.choice([0.0, 1.0, rng.normal()], (SEVERAL, 4, 8))
         S, _ = S.plus(constraints.Affine(A, np.abs(A).sum(axis=-1) * 0.1)).project(rng.normal(size=(SEVERAL, 8)))
@@ -268,7 +272,7 @@ def test_in_step_no_trial_depends_on_its_neighbours():
     """To the bit, whoever they are, and whoever sleeps."""
     K, stream = STREAMS["around a ball"]
     some, rng = np.arange(SEVERAL) % 4 != 2, np.random.default_rng(1)
-    whole, part = Growing.begin(K, (SEVERAL,)), Growing.begin(K, (int(some.sum()),))
+    whole, part = PersistentIntersection.begin(K, (SEVERAL,)), PersistentIntersection.begin(K, (int(some.sum()),))
     for _ in range(200):
         A, b, slope = stream(rng, (SEVERAL,))
         whole, found = whole.plus(constraints.Affine(A, b)).project(
@@ -283,7 +287,7 @@ def test_in_step_is_as_one_by_one():
     K, stream = STREAMS["around a ball"]
     other = Polyhedron(np.vstack([np.eye(N), -np.eye(N)]), np.full(2 * N, 2.0))
     rng = np.random.default_rng(2)
-    S, T = Growing.begin(K, (SEVERAL,)), Growing.begin(other, (SEVERAL,))
+    S, T = PersistentIntersection.begin(K, (SEVERAL,)), PersistentIntersection.begin(other, (SEVERAL,))
     for _ in range(150):
         A, b, slope = stream(rng, (SEVERAL,))
         S, found = S.plus(constraints.Affine(A, b)).project(2 * slope)
@@ -324,7 +328,7 @@ def test_a_list_reaches_no_farther_than_those_behind_it():
     tight, wall = rows(np.linspace(-0.3, 0.3, 120), 0.0), rows(np.pi + np.linspace(-0.3, 0.3, 180), 1.0)
     A, b = np.concatenate([tight[0], wall[0]]), np.concatenate([tight[1], wall[1]])
     K = Box(-10.0, 10.0, dim=2)
-    S = Growing.begin(K, ()).plus(constraints.Affine(A, b))
+    S = PersistentIntersection.begin(K, ()).plus(constraints.Affine(A, b))
     for y in ([0.0, 0.0], [0.0, 0.0], [-0.59, 0.0]):  # (after the first one repeated rows are looked for)
         S, found = S.project(np.array(y))
         np.testing.assert_array_equal(found.point, y)
@@ -342,7 +346,7 @@ def test_emptiness_is_what_a_linear_program_says(seed):
     """With rows forgotten in every round, and rows such as x_i ≤ w x_j, of which few are needed to exclude a box."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 4))
-    S, A, b = Growing.begin(Box(0.0, 1.0, dim=n), (), forget=True), np.zeros((0, n)), np.zeros(0)
+    S, A, b = PersistentIntersection.begin(Box(0.0, 1.0, dim=n), (), forget=True), np.zeros((0, n)), np.zeros(0)
     for _ in range(60):
         rows = np.zeros((int(rng.integers(1, 5)), n))
         for row in rows:
@@ -372,7 +376,7 @@ def least_violation(A, b):
 def test_versions_do_not_disturb_one_another():
     rng = np.random.default_rng(0)
     K, stream = STREAMS["around a ball"]
-    S = Growing.begin(K, ())
+    S = PersistentIntersection.begin(K, ())
     for _ in range(70):
         A, b, slope = stream(rng)
         S, _ = S.plus(constraints.Affine(A, b)).project(3 * slope)
@@ -407,7 +411,7 @@ def curved(rng, t):
 @pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=4), Ball(0.0, 1.0, dim=4)], ids=["box", "ball"])
 def test_curved_constraints(K):
     rng = np.random.default_rng(3)
-    S, told, bound = Growing.begin(K, ()), [], set()
+    S, told, bound = PersistentIntersection.begin(K, ()), [], set()
     for t in range(18):
         told.append(curved(rng, t))
         y = 2 * rng.normal(size=4)
@@ -461,7 +465,7 @@ def test_a_constraint_that_never_changes(rows, infeasible):
         total += t * np.maximum(constraint.value(learner.ask() if played is None else played), 0.0) ** 2
         learner.tell(loss, constraint, played=played)
     np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
-    assert learner._state.memory.window.demanded.store.size.max() <= 4 * growing.ROOM  # of 600 or 300
+    assert learner._state.memory.window.demanded.store.size.max() <= 4 * persistent.ROOM  # of 600 or 300
 
 
 @pytest.mark.parametrize("infeasible", ["raise", "nearest"])
@@ -511,7 +515,7 @@ def test_stored_and_restored_it_goes_on_bit_for_bit_though_rows_repeat(batch):
     """Rows that say the same at other lengths are told apart by rounding alone."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        S = restored = Growing.begin(Box(-2.0, 2.0, dim=8), batch)
+        S = restored = PersistentIntersection.begin(Box(-2.0, 2.0, dim=8), batch)
         known = rng.normal(size=(5, 8))
         for t in range(60):
             A = np.where(rng.random(batch)[..., None] < 0.5, known[rng.integers(5)], rng.normal(size=(*batch, 8)))
@@ -523,7 +527,9 @@ def test_stored_and_restored_it_goes_on_bit_for_bit_though_rows_repeat(batch):
             assert np.array_equal(found.point, other.point), (seed, t)
             if t % 7 == 3:
                 plain, arrays = restored.arrays()
-                restored = Growing.from_arrays(restored.K, batch, (), plain, {k: v.copy() for k, v in arrays.items()})
+                restored = PersistentIntersection.from_arrays(
+                    restored.K, batch, (), plain, {k: v.copy() for k, v in arrays.items()}
+                )
 
 
 @pytest.mark.parametrize("step", [0.02, 0.1, 0.3])
@@ -532,7 +538,7 @@ def test_an_older_version_is_right_whatever_a_newer_one_does(step):
     changes = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        S, told, y = Growing.begin(Box(-2.0, 2.0, dim=3), ()), [], np.array([2.0, 1.0, 0.5])
+        S, told, y = PersistentIntersection.begin(Box(-2.0, 2.0, dim=3), ()), [], np.array([2.0, 1.0, 0.5])
         for _ in range(99):
             A = rng.normal(size=(20, 3))
             A /= np.linalg.norm(A, axis=1)[:, None]

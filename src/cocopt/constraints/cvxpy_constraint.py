@@ -11,9 +11,9 @@ from typing import Any, Never
 import cvxpy as cp
 import numpy as np
 
-from cocopt._arrays import Array, _describe, require_finite
+from cocopt.arrays import Array, describe, require_finite
 from cocopt.cones import Cones
-from cocopt.constraints import Constraint
+from cocopt.constraints.base import Constraint
 from cocopt.errors import InvalidInput
 
 __all__ = ["CvxpyConstraint"]
@@ -36,7 +36,7 @@ class CvxpyConstraint(Constraint):
         self._parameters = [(parameter, _snapshot(parameter)) for parameter in expression.parameters()]
         self._cones: tuple[Cones | None] | None = None
 
-    def _rows(self, x: Array) -> Array:
+    def rows_unchecked(self, x: Array) -> Array:
         rows = np.empty((*x.shape[:-1], self.row_count))
         with self._borrowed():
             for index in np.ndindex(x.shape[:-1]):
@@ -45,7 +45,7 @@ class CvxpyConstraint(Constraint):
                 rows[index] = np.nan if value is None else value
         return rows
 
-    def _jacobian(self, x: Array) -> Array:
+    def jacobian_unchecked(self, x: Array) -> Array:
         jacobian = np.empty((*x.shape[:-1], self.row_count, self.dim))
         with self._borrowed():
             for index in np.ndindex(x.shape[:-1]):
@@ -60,8 +60,8 @@ class CvxpyConstraint(Constraint):
 
     def magnitude(self, x: Array) -> Array:
         """The terms are not known, but they are no smaller than the value and the slope across ‖x‖."""
-        reach = np.linalg.norm(self._jacobian(x), axis=-1) * np.linalg.norm(x, axis=-1)[..., None]
-        magnitude: Array = np.maximum(np.abs(self._rows(x)), reach)
+        reach = np.linalg.norm(self.jacobian_unchecked(x), axis=-1) * np.linalg.norm(x, axis=-1)[..., None]
+        magnitude: Array = np.maximum(np.abs(self.rows_unchecked(x)), reach)
         return magnitude
 
     def cones(self) -> Cones | None:
@@ -90,7 +90,7 @@ class CvxpyConstraint(Constraint):
                 for leaf, value in before:
                     leaf.save_value(value)
 
-    def _blame(self, x: Array) -> Never:
+    def raise_nonfinite(self, x: Array) -> Never:
         require_finite("x", x)
         raise InvalidInput(
             "constraints.from_cvxpy: the value or gradient is not finite; x may lie outside the expression's domain"
@@ -131,7 +131,7 @@ def _conic(expression: cp.Expression, variable: cp.Variable) -> Cones | None:
 
 def _check_variable(variable: Any) -> None:
     if not isinstance(variable, cp.Variable):
-        raise InvalidInput(f"variable: expected a cvxpy.Variable, got {_describe(variable)}")
+        raise InvalidInput(f"variable: expected a cvxpy.Variable, got {describe(variable)}")
     if variable.ndim != 1:
         raise InvalidInput(f"variable: expected shape (n,), got {variable.shape}")
     named = [name for name, value in variable.attributes.items() if value]
@@ -141,7 +141,7 @@ def _check_variable(variable: Any) -> None:
 
 def _check_expression(expression: Any, variable: cp.Variable) -> None:
     if not isinstance(expression, cp.Expression):
-        raise InvalidInput(f"expression: expected a cvxpy.Expression, got {_describe(expression)}")
+        raise InvalidInput(f"expression: expected a cvxpy.Expression, got {describe(expression)}")
     if expression.ndim > 1:
         raise InvalidInput(f"expression: expected a scalar or a vector, got shape {expression.shape}")
     others = [other for other in expression.variables() if other.id != variable.id]

@@ -14,7 +14,7 @@ import daqp
 import numpy as np
 
 from cocopt import CLASP, Box, Switch, constraints, losses
-from cocopt.geometry.growing import Growing
+from cocopt.geometry.persistent import PersistentIntersection
 
 DIM, TRIALS, FEW = 10, 100, 10
 AT, LONG = 2000, 20_000
@@ -78,7 +78,7 @@ def at_two_thousand(name: str, target: float, row: Callable[..., Row]) -> Row:
     K, stream = STREAMS[name]
     rng, spent, ours, theirs = np.random.default_rng(0), 0.0, [], []
     rows, bounds = np.zeros((4 * AT, DIM)), np.zeros(4 * AT)
-    S, x = Growing.begin(K, (TRIALS,), forget=True, archive=False), np.zeros((TRIALS, DIM))
+    S, x = PersistentIntersection.begin(K, (TRIALS,), forget=True, archive=False), np.zeros((TRIALS, DIM))
     for t in range(1, AT + 1):
         H, right, A, b = stream(rng, TRIALS)
         rows[4 * t - 4 : 4 * t], bounds[4 * t - 4 : 4 * t] = A[0], b[0]

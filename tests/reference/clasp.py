@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import reference
-from reference import Array, Description
+
+from reference import projections as reference
+from reference.projections import Array, Description
 
 
 class Seen(NamedTuple):

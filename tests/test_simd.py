@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from reference import Array
+from reference import projections as reference
+from reference.projections import Array
 
 import cocopt
 from cocopt import Box, constraints, kernels
@@ -75,7 +75,7 @@ def test_each_trial_is_projected(kind: str, n: int, M: int, seed: int) -> None:
     assert M * n <= IN_STEP
     assert TRIALS >= A_FEW
     found = solve_projection(K, constraints.Affine(A, b), y)
-    assert found.rung == "kernel"
+    assert found.method == "kernel"
     x, nu = found.point, found.multipliers
     unit = np.linalg.norm(A, axis=-1)
     # KKT: the point answers multipliers that are those of rows that bind

@@ -1,0 +1,113 @@
+"""Affine rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cocopt import kernels
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    as_floats,
+    read_only_view,
+)
+from cocopt.cones import Cones
+from cocopt.constraints.base import (
+    Constraint,
+    data_batch_shape,
+    finite_part,
+    row_norms,
+)
+from cocopt.errors import InvalidInput
+from cocopt.kernels import core
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Affine"]
+
+
+class Affine(Constraint):
+    """The rows g_i(x) = ⟨a_i, x⟩ − b_i, in short A x ≤ b.
+
+    Parameters
+    ----------
+    A : array (..., M, n), or (n,) for a single row
+    b : array (..., M), or a number for a single row
+        b_i = +inf switches row i off.
+
+    Examples
+    --------
+    >>> from cocopt import constraints
+    >>> g = constraints.Affine([[1.0, 1.0], [1.0, -1.0]], [1.0, 0.5])
+    >>> g.rows([1.0, 0.25])
+    array([0.25, 0.25])
+    >>> g.gradient([1.0, 0.0])
+    array([ 1., -1.])
+    """
+
+    __slots__ = ("A", "b", "batch", "dim", "row_count")
+
+    def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
+        rows, right = as_floats("A", A), as_floats("b", b)
+        if rows.ndim < 2:
+            if rows.ndim == 0:
+                raise InvalidInput("A: expected shape (..., M, n) or (n,), got ()")
+            if right.shape not in ((), (1,)):
+                raise InvalidInput(f"b: expected a number, since A is a single row, got shape {right.shape}")
+            rows, right = rows[None, :], right.reshape(1)
+        if right.shape != rows.shape[:-1]:
+            raise InvalidInput(f"b: expected shape {rows.shape[:-1]} to match A {rows.shape}, got {right.shape}")
+        self.A, self.b = rows, right
+        self.batch: tuple[int, ...] = rows.shape[:-2]
+        self.row_count: int = rows.shape[-2]
+        self.dim: int = rows.shape[-1]
+
+    def rows_unchecked(self, x: Array) -> Array:
+        rows: Array = kernels.affine_rows(core(self.A), core(self.b), core(x))
+        return rows
+
+    def violation_unchecked(self, x: Array) -> Array:
+        worst: Array = kernels.affine_violation(core(self.A), core(self.b), core(x))
+        return worst
+
+    def jacobian_unchecked(self, x: Array) -> Array:
+        return read_only_view(self.A, (*data_batch_shape(self, x), *self.A.shape[-2:]))
+
+    def magnitude(self, x: Array) -> Array:
+        return np.maximum(row_norms(self.A) * row_norms(x)[..., None], np.abs(finite_part(self.b, np.inf)))
+
+    def affine(self) -> tuple[Array, Array]:
+        return self.A, self.b
+
+    @property
+    def conic(self) -> bool:
+        return True
+
+    def cones(self) -> Cones:
+        self.require_single()
+        self.require_finite_data()
+        active = self.b < np.inf
+        m = int(active.sum())
+        return Cones(self.A[active], self.b[active], np.eye(self.row_count)[active], (("nonneg", m),) if m else ())
+
+    def parameters(self) -> dict[str, Any]:
+        return {"A": self.A, "b": self.b}
+
+    def trials_unchecked(self, index: Any) -> Affine:
+        return Affine(self.A[index], self.b[index])
+
+    def select_unchecked(self, row: Any) -> Affine:
+        if row.ndim == 0:
+            return Affine(self.A[..., row, :][..., None, :], self.b[..., row][..., None])
+        A = np.broadcast_to(self.A, (*row.shape, *self.A.shape[-2:]))
+        b = np.broadcast_to(self.b, (*row.shape, self.row_count))
+        return Affine(
+            np.take_along_axis(A, row[..., None, None], axis=-2),
+            np.take_along_axis(b, row[..., None], axis=-1),
+        )
+
+    def data_arrays(self) -> list[tuple[str, Array, bool]]:
+        return [("A", self.A, False), ("b", finite_part(self.b, np.inf), False)]

@@ -1,0 +1,232 @@
+"""What every constraint g_t(x) ≤ 0 offers."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    all_finite,
+    batch_shape,
+    check_points,
+    ignore_fp_warnings,
+    require_finite,
+)
+from cocopt.cones import Cones
+from cocopt.errors import InvalidInput
+from cocopt.functions import TINY
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "Constraint",
+    "data_batch_shape",
+    "finite_part",
+    "first_column",
+    "member_trials",
+    "no_cones",
+    "row_norms",
+    "take",
+    "unit_vectors",
+]
+
+
+class Constraint(ABC):
+    """A convex constraint g(x) = max_i g_i(x) ≤ 0.
+
+    A new constraint needs `dim`, `batch`, `row_count`, `rows_unchecked` and `jacobian_unchecked`; `cones` opens
+    the exact methods of [`cocopt.project`][], without it cutting planes are used.
+    """
+
+    __slots__ = ()
+
+    #: the dimension n, or None if any will do
+    dim: int | None
+    #: the leading axes of the data; () for a single constraint
+    batch: tuple[int, ...] = ()
+    #: the number of rows M
+    row_count: int = 1
+
+    def rows(self, x: ArrayLike) -> Array:
+        """(g_1(x), …, g_M(x)), shape (..., M); −inf for a row that is switched off by b = +inf."""
+        points = self.check_points(x)
+        with ignore_fp_warnings():
+            values = self.rows_unchecked(points)
+        if not all_finite(values):
+            self.require_finite_data()  # −inf must come from an idle row, not from A or x
+            require_finite("x", points)
+            if not (values < np.inf).all():
+                self.raise_nonfinite(points)
+        return values
+
+    def value(self, x: ArrayLike) -> Array:
+        """g(x) = max_i g_i(x), shape (...)."""
+        worst: Array = self.rows(x).max(axis=-1)
+        return worst
+
+    def jacobian(self, x: ArrayLike) -> Array:
+        """A subgradient of each row, shape (..., M, n)."""
+        points = self.check_points(x)
+        with ignore_fp_warnings():
+            jacobian = self.jacobian_unchecked(points)
+        if not (all_finite(jacobian) and all_finite(points)):
+            self.raise_nonfinite(points)
+        return jacobian
+
+    def gradient(self, x: ArrayLike) -> Array:
+        """A subgradient of g: that of the largest row, the first one on ties. Shape (..., n)."""
+        points = self.check_points(x)
+        jacobian = self.jacobian(points)
+        if self.row_count == 1:
+            return jacobian[..., 0, :]
+        worst = self.rows(points).argmax(axis=-1)
+        if worst.ndim == 0:
+            gradient: Array = jacobian[worst]
+            return gradient
+        jacobian = np.broadcast_to(jacobian, (*worst.shape, *jacobian.shape[-2:]))
+        return np.take_along_axis(jacobian, worst[..., None, None], axis=-2)[..., 0, :]
+
+    @abstractmethod
+    def rows_unchecked(self, x: Array) -> Array:
+        """The rows, on checked points."""
+
+    def violation_unchecked(self, x: Array) -> Array:
+        """max(0, max_i g_i(x))."""
+        violation: Array = np.maximum(self.rows_unchecked(x).max(axis=-1), 0.0)
+        return violation
+
+    @abstractmethod
+    def jacobian_unchecked(self, x: Array) -> Array:
+        """The rows' subgradients, on checked points."""
+
+    def magnitude(self, x: Array) -> Array:
+        """The size of the terms that make up each row at x, shape (..., M): the unit of relative violations."""
+        return np.ones((*x.shape[:-1], self.row_count))
+
+    def affine(self) -> tuple[Array, Array] | None:
+        """(A, b) with shapes (..., M, n) and (..., M) if every row is affine, else None."""
+        return None
+
+    @property
+    def conic(self) -> bool:
+        """Whether there is a conic form; to know that, its dense matrix (n × n or more) need not be built."""
+        return self.cones() is not None
+
+    def cones(self) -> Cones | None:
+        """The constraint in conic form, or None for a black box. Only for a single constraint (``batch == ()``)."""
+        return None
+
+    def cones_near(self, center: Array, size: float) -> Cones | None:
+        """As `cones`, in the numbers that keep most digits where x is of that size and near the center."""
+        return self.cones()
+
+    def trials(self, index: Any) -> Constraint:
+        """The constraint of some trials only (an index into the leading axes); itself if all trials share it."""
+        if self.batch == ():
+            return self
+        return self.trials_unchecked(index)
+
+    def trials_unchecked(self, index: Any) -> Constraint:
+        """Some trials, of a constraint that has leading axes."""
+        raise TypeError(f"{type(self).__name__} has no leading axes")
+
+    def select(self, row: ArrayLike) -> Constraint:
+        """One row of the constraint alone: row is an index, or one index a trial (shape ``batch``)."""
+        if self.row_count == 1:
+            return self
+        return self.select_unchecked(np.asarray(row))
+
+    def select_unchecked(self, row: Any) -> Constraint:
+        """One of several rows; ``row`` is an array of integers."""
+        from cocopt.constraints.selected_row import SelectedRow
+
+        return SelectedRow(self, row)
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box cannot say them."""
+        raise TypeError(f"{type(self).__name__} does not say its parameters")
+
+    def check_points(self, x: ArrayLike) -> Array:
+        """Points (..., n) whose leading axes fit those of the data."""
+        return check_points(x, self.dim, self.batch)
+
+    def raise_nonfinite(self, x: Array) -> Never:
+        """Finds the argument that made a result infinite or NaN, and says so."""
+        self.require_finite_data()
+        require_finite("x", x)
+        name = f"constraints.{type(self).__name__}"
+        raise InvalidInput(f"{name}: the value or gradient is not finite at a finite point; the data may overflow")
+
+    def require_finite_data(self) -> None:
+        """Raises an error that names the first argument that is not finite."""
+        for argument, array, infinities in self.data_arrays():
+            require_finite(f"constraints.{type(self).__name__}: {argument}", array, infinities=infinities)
+
+    def require_single(self) -> None:
+        """Raises an error if the constraint has leading axes."""
+        if self.batch:
+            name = f"constraints.{type(self).__name__}"
+            raise InvalidInput(f"{name}: cones: expected a single constraint, got leading axes {self.batch}")
+
+    def data_arrays(self) -> list[tuple[str, Array, bool]]:
+        """(argument name, array, whether it may be infinite), for error messages."""
+        return []
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name} of shape {array.shape}" for name, array, _ in self.data_arrays())
+        return f"{type(self).__name__}({inner})"
+
+
+def data_batch_shape(constraint: Constraint, x: Array) -> tuple[int, ...]:
+    """The leading axes of the constraint's data and of the points, broadcast."""
+    return batch_shape(("data", constraint.batch), ("x", x.shape[:-1]))
+
+
+def row_norms(array: Array) -> Array:
+    """The lengths of vectors (..., n)."""
+    length: Array = np.sqrt(np.vecdot(array, array))
+    return length
+
+
+def unit_vectors(array: Array) -> Array:
+    """v/‖v‖, and 0 for 0."""
+    return array / (row_norms(array) + TINY)[..., None]
+
+
+def finite_part(array: Array, idle: float) -> Array:
+    """The array without the infinity that switches a row off."""
+    return np.where(array == idle, 0.0, array)
+
+
+def no_cones(dim: int) -> Cones:
+    """A single row that is switched off."""
+    return Cones(np.zeros((0, dim)), np.zeros(0), np.zeros((0, 1)), ())
+
+
+def first_column(size: int) -> Array:
+    """The first column of the identity: only the first entry of a cone is relaxed."""
+    return np.eye(size, 1)
+
+
+def take(batch: tuple[int, ...], index: Any, *parts: tuple[Array, int]) -> list[Array]:
+    """Some trials of each array, whose last so many axes are not trials; what all trials share stays as it is."""
+    picked = []
+    for array, inner in parts:
+        at = array.ndim - inner
+        picked.append(np.broadcast_to(array, (*batch, *array.shape[at:]))[index] if at else array)
+    return picked
+
+
+def member_trials(member: Constraint, batch: tuple[int, ...], index: Any) -> Constraint:
+    """Some trials of a member whose leading axes may be fewer than those of the batch, or of length 1."""
+    if member.batch == batch:
+        return member.trials(index)
+    at = np.unravel_index(np.arange(math.prod(batch)).reshape(batch)[index], batch)
+    own = zip(at[len(batch) - len(member.batch) :], member.batch, strict=True)
+    return member.trials(tuple(np.zeros_like(i) if size == 1 else i for i, size in own))

@@ -1,0 +1,77 @@
+"""One row of a constraint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Never
+
+import numpy as np
+
+from cocopt.arrays import (
+    Array,
+    batch_shape,
+)
+from cocopt.cones import Cones
+from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["SelectedRow"]
+
+
+class SelectedRow(Constraint):
+    """One row of a constraint, perhaps another one in each trial."""
+
+    __slots__ = ("batch", "dim", "of", "row")
+
+    def __init__(self, of: Constraint, row: Any) -> None:
+        if not ((row >= 0) & (row < of.row_count)).all():
+            raise IndexError(f"rows {row.min()} to {row.max()} of a constraint with {of.row_count} rows")
+        self.of, self.row = of, row
+        self.batch: tuple[int, ...] = batch_shape(("constraint", of.batch), ("row", row.shape))
+        self.dim: int | None = of.dim
+
+    def rows_unchecked(self, x: Array) -> Array:
+        return self._pick(self.of.rows_unchecked(x), data_batch_shape(self, x), 1)
+
+    def jacobian_unchecked(self, x: Array) -> Array:
+        return self._pick(self.of.jacobian_unchecked(x), data_batch_shape(self, x), 2)
+
+    def magnitude(self, x: Array) -> Array:
+        return self._pick(self.of.magnitude(x), data_batch_shape(self, x), 1)
+
+    def _pick(self, values: Array, lead: tuple[int, ...], inner: int) -> Array:
+        values = np.broadcast_to(values, (*lead, *values.shape[values.ndim - inner :]))
+        row = np.broadcast_to(self.row, lead).reshape(*lead, *(1,) * inner)
+        return np.take_along_axis(values, row, axis=-inner)
+
+    @property
+    def conic(self) -> bool:
+        return self.of.conic
+
+    def cones(self) -> Cones | None:
+        return self._row_of(self.of.cones())
+
+    def cones_near(self, center: Array, size: float) -> Cones | None:
+        return self._row_of(self.of.cones_near(center, size))
+
+    def _row_of(self, whole: Cones | None) -> Cones | None:
+        """The row's part of all cones."""
+        self.require_single()
+        if whole is None:
+            return None
+        others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed at will
+        A = np.concatenate([whole.A, -others], axis=1)
+        return Cones(A, whole.b, whole.E[:, [int(self.row)]], whole.cones, whole.aux + others.shape[1])
+
+    def trials_unchecked(self, index: Any) -> Constraint:
+        return member_trials(self.of, self.batch, index).select(np.broadcast_to(self.row, self.batch)[index])
+
+    def require_finite_data(self) -> None:
+        self.of.require_finite_data()
+
+    def raise_nonfinite(self, x: Array) -> Never:
+        self.of.raise_nonfinite(x)
+
+    def __repr__(self) -> str:
+        return f"row {self.row} of {self.of!r}"

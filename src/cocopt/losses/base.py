@@ -1,0 +1,113 @@
+"""What every loss f_t offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Never
+
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    all_finite,
+    as_floats,
+    batch_shape,
+    check_points,
+    ignore_fp_warnings,
+    require_finite,
+)
+from cocopt.errors import InvalidInput
+
+__all__ = ["Loss", "as_labelled", "as_regression", "as_vector", "one_or_many"]
+
+
+class Loss(ABC):
+    """A convex loss f. A new loss needs `dim`, `batch` and `value_and_gradient_unchecked`."""
+
+    __slots__ = ()
+
+    #: the dimension n, or None if any will do
+    dim: int | None
+    #: the leading axes of the data; () for a single loss
+    batch: tuple[int, ...] = ()
+
+    def value(self, x: ArrayLike) -> Array:
+        """f(x), shape (...)."""
+        return self.value_and_gradient(x)[0]
+
+    def gradient(self, x: ArrayLike) -> Array:
+        """A subgradient of f at x, shape (..., n)."""
+        return self.value_and_gradient(x)[1]
+
+    def value_and_gradient(self, x: ArrayLike) -> tuple[Array, Array]:
+        """f(x) and a subgradient, sharing their common work."""
+        points = self.check_points(x)
+        with ignore_fp_warnings():
+            value, gradient = self.value_and_gradient_unchecked(points)
+        if not (all_finite(value) and all_finite(gradient) and all_finite(points)):
+            self.raise_nonfinite(points)
+        return value, gradient
+
+    @property
+    def strong_convexity(self) -> float | Array:
+        """The largest known m with f − (m/2)‖x‖² convex; one number, or one a trial."""
+        return 0.0
+
+    @abstractmethod
+    def value_and_gradient_unchecked(self, x: Array) -> tuple[Array, Array]:
+        """Both, on checked points."""
+
+    def check_points(self, x: ArrayLike) -> Array:
+        """Points (..., n) whose leading axes fit those of the data."""
+        return check_points(x, self.dim, self.batch)
+
+    def raise_nonfinite(self, x: Array) -> Never:
+        """Finds the argument that made a result infinite or NaN, and says so."""
+        self.require_finite_data()
+        require_finite("x", x)
+        name = f"losses.{type(self).__name__}"
+        raise InvalidInput(f"{name}: the value or gradient is not finite at a finite point; the data may overflow")
+
+    def require_finite_data(self) -> None:
+        """Raises an error that names the first argument that is not finite."""
+        for argument, array in self.data_arrays():
+            require_finite(f"losses.{type(self).__name__}: {argument}", array)
+
+    def data_arrays(self) -> list[tuple[str, Array]]:
+        """(argument name, array), for error messages."""
+        return []
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name} of shape {array.shape}" for name, array in self.data_arrays())
+        return f"{type(self).__name__}({inner})"
+
+
+def as_vector(name: str, value: ArrayLike) -> Array:
+    """Vectors (..., n)."""
+    array = as_floats(name, value)
+    if array.ndim == 0:
+        raise InvalidInput(f"{name}: expected shape (..., n), got ()")
+    return array
+
+
+def as_labelled(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array, tuple[int, ...]]:
+    """Features, labels, and their leading axes."""
+    features, labels = as_vector("u", u), as_floats("v", v)
+    return features, labels, batch_shape(("u", features.shape[:-1]), ("v", labels.shape))
+
+
+def as_regression(H: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """The data of the residuals H x − y."""
+    rows, right = as_floats("H", H), as_floats("y", y)
+    if rows.ndim < 2:
+        raise InvalidInput(f"H: expected shape (..., p, n), got {rows.shape}")
+    if right.shape != rows.shape[:-1]:
+        raise InvalidInput(f"y: expected shape {rows.shape[:-1]} to match H of shape {rows.shape}, got {right.shape}")
+    return rows, right
+
+
+def one_or_many(moduli: Array) -> float | Array:
+    """One modulus as a number, several as a read-only array."""
+    if moduli.ndim == 0:
+        return float(moduli)
+    moduli.flags.writeable = False
+    return moduli

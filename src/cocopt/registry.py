@@ -1,0 +1,3 @@
+"""Where classes declare themselves, once, by kind and name."""
+
+from __future__ import annotations

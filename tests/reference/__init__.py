@@ -1,0 +1,1 @@
+"""Naive implementations, written to be obviously right, that the library is checked against."""
