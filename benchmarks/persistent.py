@@ -14,7 +14,6 @@ import daqp
 import numpy as np
 
 from cocopt import CLASP, Box, Switch, constraints, losses
-from cocopt.geometry.persistent import PersistentIntersection
 
 DIM, TRIALS, FEW = 10, 100, 10
 AT, LONG = 2000, 20_000
@@ -75,6 +74,8 @@ def at_two_thousand(name: str, target: float, row: Callable[..., Row]) -> Row:
     25 rounds (over which the cost of new lists is spread), then the last of them by DAQP five times, and so on, so that
     a slow moment of the machine slows both; of these the medians.
     """
+    from cocopt.geometry.persistent import PersistentIntersection
+
     K, stream = STREAMS[name]
     rng, spent, ours, theirs = np.random.default_rng(0), 0.0, [], []
     rows, bounds = np.zeros((4 * AT, DIM)), np.zeros(4 * AT)
