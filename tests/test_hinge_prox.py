@@ -16,8 +16,8 @@ from scipy.optimize import nnls
 import cocopt
 from cocopt import Ball, Box, constraints
 from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.cuts import prox_cuts
-from cocopt.geometry.problem import Problem
+from cocopt.geometry.cuts import prox_by_cuts
+from cocopt.geometry.problem import Request
 from cocopt.geometry.prox import solve_hinge_prox
 
 CONSTRAINTS = ("row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy")
@@ -339,8 +339,7 @@ def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
     """In small units every model errs by less than the tolerance of black boxes: ½ s ‖x‖² halves the target here."""
     s, y = 1e-8, np.array([0.3, -0.4])
     g = constraints.Quadratic(s * np.eye(2), np.zeros(2), -1e-4 * s)
-    problem = Problem(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s]))
-    solution, _ = prox_cuts(problem, 500, 1e-7, structured=True)
+    solution = prox_by_cuts(Request(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s])), structured=True)
     np.testing.assert_allclose(solution.point, 0.5 * y, atol=1e-8)
 
 
@@ -353,11 +352,11 @@ def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
     for _ in range(3):
         A, z = rng.normal(size=(200, 5)), K.project(rng.normal(size=5))
         g, y = constraints.Affine(A, A @ z + 0.1 * rng.random(200)), z + reach * rng.normal(size=5)
-        price = reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0])
-        found = solve_hinge_prox(K, g, y, np.asarray(price), cap)
+        weight = np.asarray(reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0]))
+        found = solve_hinge_prox(K, g, y, weight, cap)
         assert found.method == "kernel"
-        each, total = (price, np.inf) if cap == "each" else (np.full(200, np.inf), float(price))
-        by_cones = solve_conic(Problem(K, g, y, each, total))
+        each, of_sum = (weight, None) if cap == "each" else (None, weight)
+        by_cones = solve_conic(Request(K, g, y, each, of_sum))
         if by_cones.status == 0:
             agreed += 1
             np.testing.assert_allclose(found.point, by_cones.point, rtol=0, atol=1e-7)

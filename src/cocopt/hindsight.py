@@ -26,13 +26,13 @@ from cocopt.arrays import Array, all_finite, describe
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Affine, Constraint, Function, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
-from cocopt.geometry.polish import polish
 from cocopt.geometry.project import project
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import Distance, Hinge, LeastSquares, Linear, Logistic, Loss, Norm, Quadratic
 from cocopt.problems.base import EachConstraint, EachLoss, Problem, numbers
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.solvers import clarabel, daqp
+from cocopt.solvers.polish import polish
 
 __all__ = ["Hindsight", "best_fixed"]
 
