@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cocopt.hindsight
 from cocopt import Ball, Box, Simplex, constraints, losses, problems
 from cocopt.errors import InvalidInput
 from cocopt.hindsight import best_fixed
+from cocopt.hindsight import rounds as hindsight_rounds
 
 N = 4
 
@@ -252,7 +252,7 @@ def test_a_black_box_may_vanish_and_may_nearly_cancel() -> None:
 
 def test_data_drawn_anew_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     held = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
-    monkeypatch.setattr(cocopt.hindsight, "_HELD", 10)
+    monkeypatch.setattr(hindsight_rounds, "MAX_ROUNDS_IN_MEMORY", 10)
     anew = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
     assert np.array_equal(held.value, anew.value)
 
