@@ -14,7 +14,7 @@ from cocopt.kernels.rounding import FAR
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import clarabel
-from cocopt.solvers.nearer import STEPS, is_far, nearer, stays
+from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.solution import Solution
 
 __all__ = ["least_conic", "solve_conic"]
@@ -23,7 +23,7 @@ FEET = 60  # steps to a point that is nearly feasible
 SHORT = 1e-3  # the share of its size that such a step may still have
 CLIMB = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
-SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size stays
+SETTLED = 1e-6  # a projection from far away that moves by less than this share of its size is final
 SMALLER = (1e-2, 1e-4)  # how small K ∩ {g ≤ 0} may be, as a share of the size of its points
 
 
@@ -96,7 +96,7 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array, share: float = 1.0) 
         return share * size_of(problem.K, x)
 
     def towards(x: Array, distance: float) -> tuple[Problem, float]:
-        target, tau = nearer(problem.point, x, size(x), distance)
+        target, tau = nearer_target(problem.point, x, size(x), distance)
         part = float(tau[0])
         return problem._replace(point=target, cap=part * problem.cap, total=part * problem.total), part
 
@@ -109,14 +109,14 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array, share: float = 1.0) 
         distance *= CLIMB
         last, (middle, part) = part, towards(foot, distance)
         found = minimise(middle, cones, start=found, growth=part / last)
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         if found.solution.status != CONVERGED:
             return found
         old = found.solution.point
         near, part = towards(old, CLOSE)
         found = minimise(near, cones, start=found, growth=part)
         found = found._replace(dual=found.dual / part)
-        if stays(problem.point, found.solution.point, old, size(old), SETTLED):
+        if is_unchanged(problem.point, found.solution.point, old, size(old), SETTLED):
             return found._replace(solution=found.solution._replace(multipliers=found.solution.multipliers / part))
     return found._replace(solution=found.solution._replace(status=UNCONVERGED), error=np.inf)
 

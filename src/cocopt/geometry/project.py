@@ -354,7 +354,7 @@ def _least(
     if polyhedral is not None and affine is not None:
         from cocopt.solvers import highs
 
-        return highs.least_violation(*polyhedral, *affine, unit)
+        return highs.least_violation(polyhedral, *affine, unit)
     found = least_conic(K, constraint, unit, point)
     return least_cuts(K, constraint, unit, point, cuts, tol) if found is None else found
 
