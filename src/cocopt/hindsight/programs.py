@@ -1,4 +1,9 @@
-"""The small quadratic or conic program of an iteration, in the coordinates in which its Hessian is the identity."""
+"""The small quadratic or conic program of an iteration, in the coordinates in which its Hessian is the identity.
+
+The steps are those of the solvers: DAQP, whose result is checked there, then Clarabel and Newton's method on the active
+surfaces (`polish`). `solvers.qp.solve_qp` would repeat what follows DAQP: here a program that DAQP does not solve is
+most often infeasible, and the multipliers that prove it are needed.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +14,18 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.cones import Cones, stack
 from cocopt.errors import SolverFailure
-from cocopt.geometry.polish import polish
 from cocopt.hindsight.working_set import WorkingSet
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses.second_order import Kink
 from cocopt.solvers import clarabel, daqp
+from cocopt.solvers.polish import polish
 from cocopt.tolerances import FEASIBILITY, TINY
 
 __all__ = ["Optimum", "Program", "solve_program", "solve_triangular"]
 
-NEGLIGIBLE_VIOLATION = 1e-12  # a polished point that violates by less is taken, even if the unpolished one is better
+NEGLIGIBLE_VIOLATION = (
+    1e-12  # a refined candidate that violates by less is taken, even if the other violates less still
+)
 
 
 class Program(NamedTuple):
@@ -81,9 +88,7 @@ def _solve_by_active_set(program: Program, working_set: WorkingSet) -> Optimum |
     L, target, equalities = program.L, program.target, working_set.equalities
     A = solve_triangular(L, _rows_with_tau(program, working_set).T).T
     unbounded = np.full(target.size, np.inf)
-    (u,), (multipliers,), (status,) = daqp.project(
-        -unbounded, unbounded, A[None], working_set.rows.b[None], equalities, target[None]
-    )
+    u, multipliers, status, _ = daqp.solve(-unbounded, unbounded, A, working_set.rows.b, equalities, target)
     if status != CONVERGED:
         return None
     if equalities:  # whose multipliers may have either sign
@@ -103,9 +108,9 @@ def _solve_by_interior_point(program: Program, working_set: WorkingSet) -> Optim
         cones = conic.cones._replace(A=A, b=b, aux=0)
         found = clarabel.minimise(P, q, cones)
         if not found.infeasible:
-            polished = polish(P, q, cones, found.x, found.z)
-            candidates = [(found.x, found.z)] if polished is None else [(found.x, found.z), (polished.x, polished.z)]
-            return _choose(program, working_set, conic, b, candidates)
+            refined = polish(P, q, cones, found.x, found.z)
+            pairs = [(found.x, found.z)] if refined is None else [(refined.x, refined.z), (found.x, found.z)]
+            return _choose(program, working_set, conic, b, pairs)
         if _proves_emptiness(conic, working_set, found.z):
             return None
     raise SolverFailure("the best fixed action was not found, nor a proof that there is none")
@@ -128,18 +133,14 @@ def _stack(program: Program, working_set: WorkingSet) -> _ConicProgram:
 
 
 def _choose(
-    program: Program,
-    working_set: WorkingSet,
-    conic: _ConicProgram,
-    b: Array,
-    candidates: list[tuple[Array, Array]],
+    program: Program, working_set: WorkingSet, conic: _ConicProgram, b: Array, candidates: list[tuple[Array, Array]]
 ) -> Optimum:
-    """The last candidate, unless the first one violates the working set less."""
+    """The first of the (primal, dual) pairs, which is refined, unless the last one violates the working set less."""
     n, m = conic.n, conic.row_count
     points = [solve_triangular(program.L.T, v[: program.target.size]) for v, _ in candidates]
     rows = _rows_with_tau(program, working_set)
     violations = [max(working_set.cone_violation(z[:n]), float(np.max(rows @ z - b[:m]))) for z in points]
-    chosen = -1 if violations[-1] <= max(violations[0], NEGLIGIBLE_VIOLATION) else 0
+    chosen = 0 if violations[0] <= max(violations[-1], NEGLIGIBLE_VIOLATION) else -1
     z, dual = points[chosen], candidates[chosen][1]
     # stationarity in the height of a kink's epigraph: its multiplier is the weight
     dual = np.where(conic.heights.any(axis=1), program.kink_weight, dual)
