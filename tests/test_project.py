@@ -367,7 +367,7 @@ def test_explain_names_the_method_that_is_tried_first(
         (cocopt.Simplex(5), 129, "daqp"),
         (cocopt.Ball(0.0, 1.0, dim=5), 129, "kernel"),
         (cocopt.Ball(0.0, 1.0, dim=5), 1001, "clarabel"),
-        (cocopt.Ellipsoid(np.zeros(2001), np.eye(2001)), 2, "dual"),
+        (cocopt.L1Ball(0.0, 1.0, dim=2001), 2, "dual"),
     ],
     ids=str,
 )
