@@ -533,8 +533,8 @@ def box_many_rows(
     those that bind, then perhaps some that nearly do, then −1. Many trials over a box go in step, see
     `cocopt.kernels.lanes`, with ``memory`` for ROWS rows; all others, and what is left, one by one, see
     `cocopt.kernels.active_set`. ``dim_memory`` and ``row_memory`` are the `workspace_memory` of p + w rows; if more
-    than w have to be held at once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the rows of a list. A trial
-    that is not ``active`` gets y back, and its warm rows.
+    than w have to be held at once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the
+    rows of a list. A trial that is not ``active`` gets y back, and its warm rows.
     """
     trials, n = y.shape
     every = active.shape[0] == 1
