@@ -24,7 +24,7 @@ def project_polyhedral(poly: Polyhedral, point: Array) -> Array:
     if A.shape[0] == 0:
         return np.minimum(np.maximum(point, lower), upper)
     rows, rhs, target = map(np.ascontiguousarray, (A, b, point))
-    memory = kernels.scratch(*A.shape)
+    memory = kernels.workspace_memory(*A.shape)
     x, _, status = kernels.box_rows(target, lower, upper, rows, rhs, np.full(b.size, np.inf), equalities, *memory)
     for index in map(tuple, np.argwhere(status != CONVERGED)):
         solution = solve_qp(lower, upper, rows, rhs, equalities, point[index])
