@@ -242,12 +242,12 @@ def test_the_position_of_a_black_box(kind: str, shape: str, seed: int) -> None:
         K = build_set(case.K)
         asked: list[Array] = []
 
-        def told(x: Array, value: Any = value, asked: list[Array] = asked) -> float:
+        def recorded(x: Array, value: Any = value, asked: list[Array] = asked) -> float:
             asked.append(x)
             return float(value(x))
 
-        result = solve_projection(K, constraints.Function(told, gradient), y)
-        assert np.asarray(K.contains(np.array(asked), tol=2e-9)).all()  # a callable need not make sense elsewhere
+        result = solve_projection(K, constraints.Function(recorded, gradient), y)
+        assert np.asarray(K.contains(np.array(asked), tol=2e-9)).all()  # a callable need not be defined elsewhere
         assert result.cuts <= 200
         assert value(result.point) <= BLACK_BOX
         try:
@@ -258,7 +258,7 @@ def test_the_position_of_a_black_box(kind: str, shape: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Box", "Simplex", "Halfspace", "Polyhedron"])
-def test_the_position_of_a_black_box_costs_no_cuts(kind: str) -> None:
+def test_the_position_of_a_black_box_needs_no_more_cuts_than_its_violation(kind: str) -> None:
     """Cuts taken where the curvature points to reach the position with what Kelley's method spends on violation."""
     used, plain = 0, 0
     for shape, n, seed in [(shape, n, seed) for shape in SMOOTH for n in (2, 3, 5, 10) for seed in range(6)]:
@@ -268,7 +268,7 @@ def test_the_position_of_a_black_box_costs_no_cuts(kind: str) -> None:
     assert 0 < used <= 1.05 * plain
 
 
-def test_a_looser_tolerance_of_a_black_box_is_one_of_position_too() -> None:
+def test_the_tolerance_of_a_black_box_bounds_the_position_too() -> None:
     used = []
     for tol in (1e-2, 1e-4, 1e-7):
         used.append(0)
@@ -407,7 +407,7 @@ def test_a_curved_constraint_in_many_dimensions_costs_no_square_matrix() -> None
     assert peak < 8 * n * n
 
 
-def test_the_inputs_are_left_alone() -> None:
+def test_the_inputs_are_not_changed() -> None:
     A, b, y = np.array([[1.0, 2.0], [1e6, 0.0]]), np.array([1.0, np.inf]), np.array([3.0, 4.0])
     copies = A.copy(), b.copy(), y.copy()
     x = cocopt.project(cocopt.Box(0.0, 1.0, dim=2), constraints.Affine(A, b), y)
