@@ -1,4 +1,4 @@
-"""Random instances of K ∩ {g ≤ 0}, feasible by construction: descriptions as in reference.py, and cocopt's objects."""
+"""Random instances of K ∩ {g ≤ 0}, feasible by construction: descriptions as in reference/, and cocopt's objects."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cocopt import constraints
 SETS = ("Box", "Ball", "Simplex", "Halfspace", "Polyhedron", "L1Ball", "Ellipsoid", "Product")
 CURVED = ("NormBall", "Quadratic", "SecondOrder", "Stack")
 CONSTRAINTS = ("row", "rows", *CURVED, "Function", "from_cvxpy")
+POSITION = 1e-7  # the promised accuracy of positions, where the active set is well conditioned
 
 
 class Instance(NamedTuple):
@@ -132,3 +133,11 @@ def random_constraint(kind: str, z: Array, rng: np.random.Generator, *, slack: f
             inner = str(rng.choice(["rows", "NormBall", "Quadratic", "SecondOrder"]))
             return (kind, random_constraint(inner, z, rng, slack=slack))
     raise ValueError(kind)
+
+
+def affine_case(kind: str, n: int, count: int, seed: int) -> tuple[Description, Array, Array, Array]:
+    """A set, feasible rows A, b and a target."""
+    rng = np.random.default_rng(seed)
+    K, z = random_set(kind, n, rng)
+    A = rng.normal(size=(count, n))
+    return K, A, A @ z + rng.uniform(0.05, 0.3, count), z + 2 * rng.normal(size=n)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 from streams import content
 
 from cocopt import CLASP, Box, constraints, losses, steps
 from cocopt.errors import CutLimit, InfeasibleRound, InvalidInput, SolverFailure
+from cocopt.geometry import ladder, structured
 from cocopt.kernels.status import UNCONVERGED
 from cocopt.solvers.solution import Solution
 
-ladder = import_module("cocopt.geometry.project")  # the package has a function of that name
 nan, inf = np.nan, np.inf
 OPTIONS = [
     {},
@@ -145,13 +143,13 @@ def test_constraints_that_only_the_window_makes_infeasible(tmp_path):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("error", [SolverFailure("no method"), CutLimit("cuts", cuts=9, violation=1.0), MemoryError()])
-def test_a_rung_that_raises(tmp_path, monkeypatch, options, error):
+def test_a_method_that_raises(tmp_path, monkeypatch, options, error):
     def failing(*_):
         raise error
 
     g = constraints.NormBall(np.zeros(3), 0.1)
     with monkeypatch.context() as patch:
-        patch.setattr(ladder, "solve_conic", failing)
+        patch.setattr(ladder, "METHODS", [method._replace(solve=failing) for method in ladder.METHODS])
         learner = make((3,), **options)
         before = content(learner, tmp_path / "a.npz")
         with pytest.raises(type(error)):
@@ -163,16 +161,14 @@ def test_a_rung_that_raises(tmp_path, monkeypatch, options, error):
     assert content(learner, tmp_path / "a.npz") == content(twin, tmp_path / "b.npz")
 
 
-def test_rungs_that_all_fail(tmp_path, monkeypatch):
+def test_methods_that_all_fail(tmp_path, monkeypatch):
     """No method converges, and no least violation is found: an error, not a point that nobody vouches for."""
 
-    def lost(problem, *_):
-        return Solution(problem.point, None, UNCONVERGED)
+    def lost(request):
+        return Solution(request.point, None, UNCONVERGED)
 
-    monkeypatch.setattr(ladder, "solve_conic", lost)
-    monkeypatch.setattr(ladder, "solve_dual", lost)
-    monkeypatch.setattr(ladder, "project_cuts", lambda problem, *_: (lost(problem), 0))
-    monkeypatch.setattr(ladder, "_least", lambda *_: None)
+    monkeypatch.setattr(ladder, "METHODS", [method._replace(solve=lost) for method in ladder.METHODS])
+    monkeypatch.setattr(structured, "least_violation", lambda *_: None)
     g = constraints.NormBall(np.zeros(3), 0.1)
     check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(-np.ones(3)), g, match="no method")
 

@@ -1,4 +1,4 @@
-"""What the paper proves of CLASP, as inequalities with constants in every round, and its rates as growth to be seen."""
+"""What the paper proves of CLASP: inequalities with constants, checked in every round, and rates of growth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLACK = 1e-9  # for rounding
 
 
 class Stream:
-    """Random losses of one kind and two rows a round that leave a common point z some room, a stream a trial."""
+    """Random losses of one kind and two rows per round, which a common point z satisfies; one stream per trial."""
 
     def __init__(self, kind, loss, seed):
         rng = np.random.default_rng(seed)
@@ -87,10 +87,10 @@ def test_lemmas_and_theorems_hold_in_every_round(kind, loss, rule, rows):
         record = learner.tell(f, g)
         eta = np.broadcast_to(record.step, TRIALS)
         target, following = x - eta[:, None] * gradient, learner.ask()
-        demanded = g if rows == "all" else g.select(record.rows.argmax(axis=-1))
+        imposed = g if rows == "all" else g.select(record.rows.argmax(axis=-1))
         # K_t is what the round projects onto: distances from it, of x̂_{t+1} and of x_t
         d_target = np.linalg.norm(target - following, axis=-1)
-        d_x = np.linalg.norm(x - cocopt.project(K, demanded, x), axis=-1)
+        d_x = np.linalg.norm(x - cocopt.project(K, imposed, x), axis=-1)
         before, after = (np.linalg.norm(point - stream.z, axis=-1) ** 2 for point in (target, following))
         assert (after <= before - d_target**2 + SLACK).all()  # firm non-expansiveness
         assert (d_x <= d_target + eta * L_f + SLACK).all()
@@ -108,19 +108,19 @@ def test_lemmas_and_theorems_hold_in_every_round(kind, loss, rule, rows):
     T = np.arange(1, ROUNDS + 1)
     promised = learner.bounds(T, lipschitz_f=L_f, lipschitz_g=L_g)
     for name in ("ccv1", "ccv2"):
-        seen = np.array([getattr(ledger, name) for ledger in records])
-        assert (seen <= getattr(promised, name)[:, None] + SLACK).all()
+        actual = np.array([getattr(ledger, name) for ledger in records])
+        assert (actual <= getattr(promised, name)[:, None] + SLACK).all()
     proved = np.array([proof.value for proof in certificates])
-    assert (proved <= promised.regret[:, None] * (1 + 1e-12)).all()  # what was seen is no worse than what might be
+    assert (proved <= promised.regret[:, None] * (1 + 1e-12)).all()  # the certificate is at most the worst case
     for t in (1, 2, 5, 12, 30, 70, ROUNDS):
         for trial in range(0, TRIALS, 2):
             regret = total[t - 1][trial] - stream.least_total(t, trial)
             assert regret <= proved[t - 1, trial] + 1e-6
     assert all(proof.valid.all() for proof in certificates)
-    assert (learner.ledger.ccv2 > 1e-2).all()  # else nothing was at stake
+    assert (learner.ledger.ccv2 > 1e-2).all()  # the constraints were active
 
 
-def test_history_adds_nothing_when_every_row_persists():
+def test_history_adds_nothing_when_all_rows_persist():
     stream = Stream("Box", "Linear", seed=3)
     ledgers = {}
     for rows in ("all", "worst"):
@@ -134,15 +134,15 @@ def test_history_adds_nothing_when_every_row_persists():
 
 # ---------------------------------------------------------------- growth
 #
-# Theorems bound the worst stream, so growth is looked for on streams that are bad on purpose. No single one can be bad
-# in both ways: Σ d(x_t, K_t)² ≲ D² + Ση²L² − 2 Σ η_t (f_t(x_t) − f_t(x*)), so violations grow only where regret is
+# Theorems bound the worst stream, so growth is measured on adversarial streams. No single one attains both bounds:
+# Σ d(x_t, K_t)² ≲ D² + Ση²L² − 2 Σ η_t (f_t(x_t) − f_t(x*)), so violations grow only where regret is
 # negative. All streams live in the disc K of radius 2.
 
 K = Ball(0.0, 2.0, dim=2)
 
 
 def spiral(x, outward, eta):
-    """An adversary's constraint ⟨a, x⟩ ≤ 0, which the origin satisfies: it puts the length of x back to what it was.
+    """An adversary's constraint ⟨a, x⟩ ≤ 0, which the origin satisfies: projecting restores the norm of x.
 
     The loss has pushed x outwards to (1 + η·outward) x. The line turns so that the projection onto it moves x sideways
     by d = √(the growth of ‖x‖²): that is of order √η, the most that the potential ‖x‖² allows.
@@ -158,16 +158,16 @@ def spiral(x, outward, eta):
 @pytest.mark.long
 @pytest.mark.parametrize("first", [300, pytest.param(1000, marks=pytest.mark.slow)])
 def test_strongly_convex_regret_and_ccv2_grow_like_log_t(first):
-    """Increments a decade are constant: n/2 · ln 10 of regret, and 2κρ² ln 10 of CCV₂ (κ the push, ρ = ‖x_1‖)."""
+    """Increments per decade are constant: n/2 · ln 10 of regret, 2κρ² ln 10 of CCV₂ (κ the push, ρ = ‖x_1‖)."""
     rng = np.random.default_rng(0)
-    push = np.array([1.0, 0.5])  # κ of the two spirals; the other trials average random centres
+    push = np.array([1.0, 0.5])  # κ of the two spirals; the other trials average random centers
     averaging, start = 6, np.zeros((8, 2))
     start[averaging:, 0] = 1.0
     learner = CLASP(K, start=start, steps=steps.StronglyConvex(1.0))
     decades = [first, 10 * first, 100 * first]
     angles = np.arange(8) * np.pi / 4
     sides = np.stack([np.cos(angles), np.sin(angles)], axis=-1)  # an octagon about the origin
-    right = np.repeat([[0.8], [0.0]], [averaging, 2], axis=0)
+    rhs = np.repeat([[0.8], [0.0]], [averaging, 2], axis=0)
     row, center = np.empty((8, 1, 2)), np.empty((8, 2))
     mean, squares, regret, ccv2 = np.zeros((averaging, 2)), 0.0, [], []
     for t in range(1, decades[-1] + 1):
@@ -176,7 +176,7 @@ def test_strongly_convex_regret_and_ccv2_grow_like_log_t(first):
         center[averaging:] = (1.0 + push[:, None]) * x[averaging:]
         row[:averaging] = sides[t % 8]
         row[averaging:, 0] = spiral(x[averaging:], push, 1.0 / t)
-        learner.tell(losses.Distance(center.copy()), constraints.Affine(row.copy(), right))
+        learner.tell(losses.Distance(center.copy()), constraints.Affine(row.copy(), rhs))
         step = center[:averaging] - mean
         mean = mean + step / t
         squares = squares + (step * (center[:averaging] - mean)).sum(axis=-1)  # Σ ‖c − mean‖², by Welford
@@ -195,18 +195,18 @@ def test_strongly_convex_regret_and_ccv2_grow_like_log_t(first):
     "beta", [pytest.param(0.3, marks=pytest.mark.slow), 0.5, pytest.param(0.7, marks=pytest.mark.slow)]
 )
 def test_convex_exponents(beta):
-    """CCV₂ like T^(1−β), regret like T^max(β, 1−β), and no faster: the rates are attained, on streams without chance.
+    """CCV₂ like T^(1−β), regret like T^max(β, 1−β), and no faster: the rates are attained, on deterministic streams.
 
-    Regret has two sources: a loss whose sign alternates pays η_t a pair of rounds, T^(1−β) in all; and a loss that
-    pulls to the other side of K late, from T/2 on, has to wait for about D/η_T rounds, T^β in all (a trial for each T).
-    The margins are for terms of lower order, which over this decade bend the fit by up to 0.03, and downwards.
+    Regret has two sources: a loss whose sign alternates costs η_t per pair of rounds, T^(1−β) in all; and a loss that
+    pulls to the other side of K late, from T/2 on, costs about D/η_T rounds, T^β in all (one trial for each T).
+    The margins are for terms of lower order, which over this decade lower the fitted exponent by up to 0.03.
     """
     T = np.array([150, 1500, 15_000])
     start = np.array([[1.0, 0.0], [0.0, 0.0], *([[-2.0, 0.0]] * len(T))])
     learner = CLASP(K, start=start, steps=steps.Power(beta))
     slope, row = np.zeros_like(start), np.zeros((len(start), 1, 2))
-    right = np.array([[0.0], [0.5], *([[0.5]] * len(T))])
-    row[1:, 0] = [0.0, 1.0]  # idle but in the first trial
+    rhs = np.array([[0.0], [0.5], *([[0.5]] * len(T))])
+    row[1:, 0] = [0.0, 1.0]  # not active but in the first trial
     alternating, late, ccv2 = [], [], []
     for t in range(1, T[-1] + 1):
         x = learner.ask()
@@ -214,7 +214,7 @@ def test_convex_exponents(beta):
         slope[1, 0] = 1.0 if t % 2 else -1.0
         slope[2:, 0] = -2.0 * (t > T // 2)
         row[:1, 0] = spiral(x[:1], np.full(1, 0.1), t**-beta)
-        learner.tell(losses.Linear(slope.copy()), constraints.Affine(row.copy(), right))
+        learner.tell(losses.Linear(slope.copy()), constraints.Affine(row.copy(), rhs))
         if t in T:
             i = len(ccv2)
             ccv2.append(learner.ledger.ccv2[0])

@@ -1,4 +1,4 @@
-"""The best fixed action: against CVXPY with Clarabel, against closed forms, and when there is none."""
+"""The best fixed action: compared with CVXPY and Clarabel, with closed forms, and where S_T is empty."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cocopt.hindsight
 from cocopt import Ball, Box, Simplex, constraints, losses, problems
 from cocopt.errors import InvalidInput
 from cocopt.hindsight import best_fixed
+from cocopt.hindsight import rounds as hindsight_rounds
 
 N = 4
 
 
 class Stored(problems.Problem):
-    """Rounds that were made beforehand, for a reference that reads the same ones."""
+    """Given rounds, so that a reference can use the same ones."""
 
     def __init__(self, K: Any, stored: list[tuple[Any, Any]]) -> None:
         self.K, self.rounds, self.stored = K, len(stored), stored
@@ -29,8 +29,8 @@ class Stored(problems.Problem):
         return self.stored[t - 1]
 
 
-def drawn(rng: np.random.Generator, kind: str, limit: str) -> tuple[Any, Any, Any, Any]:
-    """A random loss and constraint of some kinds, and both again as functions of a CVXPY variable."""
+def drawn(rng: np.random.Generator, kind: str, limit: str, inside: float = 0.15) -> tuple[Any, Any, Any, Any]:
+    """A random loss and constraint, and both again as functions of a CVXPY variable; (inside, …) is feasible."""
     H, y, sign = rng.uniform(-1, 1, (3, N)), rng.normal(size=3), rng.choice([-1.0, 1.0])
     norm = losses.Norm(H, y)
     f, f_cp = {
@@ -50,18 +50,18 @@ def drawn(rng: np.random.Generator, kind: str, limit: str) -> tuple[Any, Any, An
             lambda x: cp.norm(H @ x - y),
         ),
     }[kind]
-    inside = np.full(N, 0.15)
+    feasible = np.full(N, inside)
     A = rng.uniform(-1, 1, (2, N))
-    b = A @ inside + rng.uniform(0, 0.3, 2)
-    centre = 0.5 * A[0]
-    radius = float(np.linalg.norm(centre - inside)) + 0.05
-    ball = constraints.NormBall(centre, radius)
+    b = A @ feasible + rng.uniform(0, 0.3, 2)
+    center = 0.5 * A[0]
+    radius = float(np.linalg.norm(center - feasible)) + 0.05
+    ball = constraints.NormBall(center, radius)
     g, g_cp = {
         "affine": (constraints.Affine(A, b), lambda x: [A @ x <= b]),
-        "ball": (ball, lambda x: [cp.norm(x - centre) <= radius]),
+        "ball": (ball, lambda x: [cp.norm(x - center) <= radius]),
         "function": (
             constraints.Function(lambda x: float(ball.value(x)), lambda x: ball.gradient(x)),
-            lambda x: [cp.norm(x - centre) <= radius],
+            lambda x: [cp.norm(x - center) <= radius],
         ),
         "none": (None, lambda x: []),
     }[limit]
@@ -86,7 +86,7 @@ def reference(K: Any, rounds: list[tuple[Any, Any, Any, Any]]) -> float:
     return float(program.value)
 
 
-def agrees(K: Any, rounds: list[tuple[Any, Any, Any, Any]], marks: list[int]) -> None:
+def check_against_reference(K: Any, rounds: list[tuple[Any, Any, Any, Any]], marks: list[int]) -> None:
     problem = Stored(K, [(f, g) for f, g, _, _ in rounds])
     best = best_fixed(problem, 0, [0], marks)
     assert best.feasible.all()
@@ -108,29 +108,16 @@ EXACT = ["norm", "absolute", "squares", "linear", "distance", "quadratic", "hing
 @pytest.mark.parametrize(("loss", "limit"), [*product(EXACT, ["affine", "ball", "none"])])
 @pytest.mark.parametrize("K", SETS)
 def test_agrees_with_clarabel(K: str, loss: str, limit: str) -> None:
-    if K == "simplex" and limit == "ball":
-        limit = "affine"  # the balls about (0.15, …) and the simplex hardly meet
-    inside = {"simplex": 0.25}.get(K, 0.15)
+    inside = 0.25 if K == "simplex" else 0.15  # a point of K
     rng = np.random.default_rng(5)
-    rounds = [drawn(rng, loss, limit) for _ in range(20)]
-    if K == "simplex":  # so that the constraints have a point of it in common
-        rounds = [_moved(r, inside) for r in rounds]
-    agrees(SETS[K], rounds, [1, 3, 20])
-
-
-def _moved(r: tuple[Any, Any, Any, Any], inside: float) -> tuple[Any, Any, Any, Any]:
-    f, g, f_cp, _ = r
-    if g is None:
-        return r
-    b = g.b + g.A.sum(axis=1) * (inside - 0.15)
-    return f, constraints.Affine(g.A, b), f_cp, lambda x: [g.A @ x <= b]
+    check_against_reference(SETS[K], [drawn(rng, loss, limit, inside) for _ in range(20)], [1, 3, 20])
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize(("loss", "limit"), [("function", "affine"), ("squares", "function"), ("function", "function")])
-def test_black_boxes_agree_with_what_they_hide(loss: str, limit: str) -> None:
+def test_black_boxes_agree_with_clarabel(loss: str, limit: str) -> None:
     rng = np.random.default_rng(6)
-    agrees(SETS["box"], [drawn(rng, loss, limit) for _ in range(8)], [1, 2, 8])
+    check_against_reference(SETS["box"], [drawn(rng, loss, limit) for _ in range(8)], [1, 2, 8])
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -139,12 +126,12 @@ def test_black_boxes_agree_with_what_they_hide(loss: str, limit: str) -> None:
 def test_mixtures_agree_with_clarabel(seed: int, K: str, data: st.DataObject) -> None:
     rng = np.random.default_rng(seed)
     kinds = data.draw(st.lists(st.tuples(st.sampled_from(EXACT), st.sampled_from(["affine", "none"])), min_size=1))
-    agrees(SETS[K], [drawn(rng, *kind) for kind in kinds], [len(kinds)])
+    check_against_reference(SETS[K], [drawn(rng, *kind) for kind in kinds], [len(kinds)])
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("loss", ["norm", "squared"])
-def test_the_regression_agrees_with_clarabel(loss: str) -> None:
+def test_regression_agrees_with_clarabel(loss: str) -> None:
     problem, marks = problems.get("olr-long", loss=loss), [1, 2, 4, 10, 300, 1500]
     best = best_fixed(problem, 0, [3, 8], marks)
     for (i, trial), (c, T) in product(enumerate([3, 8]), enumerate(marks)):
@@ -161,8 +148,8 @@ def test_the_regression_agrees_with_clarabel(loss: str) -> None:
         assert np.max(A.reshape(-1, 10) @ best.point[i, c] - b.ravel()) <= 1e-9
 
 
-def test_a_moving_target_without_limits_is_best_met_at_its_mean() -> None:
-    class Free(problems.BlockProblem):
+def test_distances_without_constraints_are_least_at_the_mean() -> None:
+    class Targets(problems.BlockProblem):
         K = Box(-9.0, 9.0, dim=3)
         rounds = 700
 
@@ -173,26 +160,26 @@ def test_a_moving_target_without_limits_is_best_met_at_its_mean() -> None:
             return losses.Distance(columns[0]), None
 
     marks = [700, 3, 300]
-    best = best_fixed(Free(), 1, [4], marks)
-    c = np.concatenate([columns[0][:, 0] for _, columns in Free()._columns(1, [4], 700)])
+    best = best_fixed(Targets(), 1, [4], marks)
+    c = np.concatenate([columns[0][:, 0] for _, columns in Targets()._columns(1, [4], 700)])
     for value, point, T in zip(best.value[0], best.point[0], marks, strict=True):
         assert point == pytest.approx(c[:T].mean(axis=0), abs=1e-6)
         assert value == pytest.approx(0.5 * T * c[:T].var(axis=0).sum(), rel=1e-9)
 
 
-def test_far_from_the_origin_no_digits_are_lost() -> None:
-    centres = 1e5 + np.random.default_rng(0).uniform(0.2, 0.8, (50, 2))
+def test_accuracy_far_from_the_origin() -> None:
+    centers = 1e5 + np.random.default_rng(0).uniform(0.2, 0.8, (50, 2))
     best = best_fixed(
-        Stored(Box(1e5, 1e5 + 1.0, dim=2), [(losses.Distance(c), None) for c in centres]), 0, [0], [3, 50]
+        Stored(Box(1e5, 1e5 + 1.0, dim=2), [(losses.Distance(c), None) for c in centers]), 0, [0], [3, 50]
     )
     for value, T in zip(best.value[0], [3, 50], strict=True):
-        expected = 0.5 * ((centres[:T] - centres[:T].mean(axis=0)) ** 2).sum()
+        expected = 0.5 * ((centers[:T] - centers[:T].mean(axis=0)) ** 2).sum()
         assert value == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("K", ["box", "ball"])
 @pytest.mark.parametrize("T", [1, 2, 3, 4, 9, 10, 101, 1200])
-def test_distances_along_each_axis_are_least_at_the_medians(K: str, T: int) -> None:
+def test_absolute_values_along_the_axes_are_least_at_the_medians(K: str, T: int) -> None:
     rng = np.random.default_rng(T)
     c = rng.uniform(-0.5, 0.5, T)
     axis = np.arange(T) % N
@@ -204,8 +191,8 @@ def test_distances_along_each_axis_are_least_at_the_medians(K: str, T: int) -> N
 
 
 @pytest.mark.parametrize("height", [0.3, 1e-3, 1e-6])
-def test_the_point_of_least_distance_may_be_one_of_the_points(height: float) -> None:
-    """From a corner of 120° or more, all ways to it are least (Fermat); its subgradient is nothing but a multiplier."""
+def test_the_optimum_of_a_sum_of_distances_may_be_a_kink(height: float) -> None:
+    """The Fermat point of a triangle with an angle of at least 120° is that vertex."""
     corners = np.array([[-0.7, 0.0], [0.1, height], [0.6, 0.0]])
     best = best_fixed(Stored(Ball(0.0, 1.0, dim=2), [(losses.Norm(np.eye(2), c), None) for c in corners]), 0, [0], [3])
     assert best.value[0, 0] == pytest.approx(np.linalg.norm(corners - corners[1], axis=1).sum(), rel=1e-9)
@@ -214,7 +201,7 @@ def test_the_point_of_least_distance_may_be_one_of_the_points(height: float) -> 
 
 @pytest.mark.parametrize("shape", [(3,), (1,)])
 @pytest.mark.parametrize("K", ["box", "ball"])
-def test_losses_that_can_vanish_together_do(K: str, shape: tuple[int]) -> None:
+def test_the_optimum_is_zero_where_all_losses_vanish(K: str, shape: tuple[int]) -> None:
     class Exact(problems.BlockProblem):
         rounds = 1000
 
@@ -230,15 +217,15 @@ def test_losses_that_can_vanish_together_do(K: str, shape: tuple[int]) -> None:
     assert best_fixed(problem, 0, [0], [1, 2, 30, 1000]).value == pytest.approx(0.0, abs=1e-9)
 
 
-def test_equal_losses_count_as_often_as_they_come() -> None:
-    """The minimum of 3|x − 0.2| + 2|x − 0.5| is 0.6, whether each comes once or a hundred times."""
+def test_equal_losses_are_counted_each_time() -> None:
+    """The minimum of 3|x − 0.2| + 2|x − 0.5| is 0.6; of a hundred such sums, 60."""
     rounds = [(losses.Norm([[1.0]], [c]), None) for c in [0.2, 0.5, 0.2, 0.5, 0.2] * 100]
     best = best_fixed(Stored(Box(-1.0, 1.0, dim=1), rounds), 0, [0], [5, 500])
     assert best.value[0] == pytest.approx([0.6, 60.0], rel=1e-7)
     assert best.point[0] == pytest.approx(np.full((2, 1), 0.2), abs=1e-8)
 
 
-def test_a_black_box_may_vanish_and_may_nearly_cancel() -> None:
+def test_black_boxes_whose_optimum_is_zero_or_cancels() -> None:
     c = np.array([0.3, -0.2])
     box = losses.Function(lambda x: 0.5 * float((x - c) @ (x - c)), lambda x: x - c)
     best = best_fixed(Stored(Box(-1.0, 1.0, dim=2), [(box, None)] * 3), 0, [0], [1, 3])
@@ -250,14 +237,14 @@ def test_a_black_box_may_vanish_and_may_nearly_cancel() -> None:
     assert best.value[0, 0] == pytest.approx(0.02, rel=1e-6)
 
 
-def test_data_drawn_anew_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
-    monkeypatch.setattr(cocopt.hindsight, "_HELD", 10)
-    anew = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
-    assert np.array_equal(held.value, anew.value)
+def test_data_drawn_again_in_every_pass_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_memory = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
+    monkeypatch.setattr(hindsight_rounds, "MAX_ROUNDS_IN_MEMORY", 10)
+    drawn_again = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
+    assert np.array_equal(in_memory.value, drawn_again.value)
 
 
-def test_vectorised_functions_see_all_rounds() -> None:
+def test_vectorised_functions_get_a_point_for_every_round() -> None:
     class Vectorised(problems.BlockProblem):
         K = Box(-1.0, 1.0, dim=2)
         rounds = 30
@@ -282,7 +269,7 @@ def test_vectorised_functions_see_all_rounds() -> None:
     assert plain.point[..., 0].max() <= 0.5
 
 
-def test_an_empty_intersection_is_found_out_and_stays_empty() -> None:
+def test_an_empty_intersection_is_detected_and_stays_empty() -> None:
     f = losses.Distance([0.0, 0.0])
     limits = [([1.0, 1.0], 0.3), ([0.0, 1.0], 0.2), ([1.0, 0.0], 0.2), ([-1.0, -1.0], -0.5), ([1.0, 0.0], 1.0)]
     for K in (Box(0.0, 1.0, dim=2), Ball(0.0, 1.0, dim=2)):
@@ -292,16 +279,16 @@ def test_an_empty_intersection_is_found_out_and_stays_empty() -> None:
         assert np.isnan(best.point[0, 0]).all()
 
 
-@pytest.mark.parametrize("curve", [0.0, 1e-6, 0.1])
-def test_empty_means_empty_beyond_rounding(curve: float) -> None:
-    """Two balls that touch have a point in common; drawn apart by anything that counts, they have none."""
-    left, right = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + curve, 0.0], 1.0)
+@pytest.mark.parametrize("distance", [0.0, 1e-6, 0.1])
+def test_sets_that_touch_have_a_common_point(distance: float) -> None:
+    """Two balls that touch have a point in common; at a distance of 1e-6 or more they have none."""
+    left, right = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + distance, 0.0], 1.0)
     f = losses.Linear([0.0, 1.0])
     best = best_fixed(Stored(Box(-3.0, 3.0, dim=2), [(f, left), (f, right)]), 0, [0], [1, 2])
-    assert best.feasible.tolist() == [[True, curve == 0.0]]
+    assert best.feasible.tolist() == [[True, distance == 0.0]]
 
 
-def test_a_point_is_a_feasible_set() -> None:
+def test_a_feasible_set_of_one_point() -> None:
     f = losses.Distance([2.0, 2.0])
     limits = [
         constraints.Affine([[1.0, 0.0], [-1.0, 0.0]], [0.3, -0.3]),
@@ -312,14 +299,14 @@ def test_a_point_is_a_feasible_set() -> None:
     assert best.point[0, 0] == pytest.approx([0.3, 0.1], abs=1e-8)
 
 
-def test_no_wine_machine_is_feasible() -> None:
+def test_the_wine_svm_is_infeasible_from_some_round_on() -> None:
     best = best_fixed(problems.get("svm"), 0, [0, 1], [1, 10, 100, 6497])
     assert best.feasible[:, :2].all()
     assert not best.feasible[:, 2:].any()
     assert np.isnan(best.value[:, 2:]).all()
 
 
-def test_regret_of_the_best_action_is_least() -> None:
+def test_no_feasible_point_has_a_smaller_sum_of_losses() -> None:
     problem = problems.get("tracking")
     best = best_fixed(problem, 0, [0], [500])
     rng = np.random.default_rng(0)
@@ -351,18 +338,18 @@ def test_an_unbounded_set_is_refused() -> None:
 
 @pytest.mark.parametrize("where", ["H", "y", "A", "b"])
 def test_data_that_are_not_finite_are_named(where: str) -> None:
-    class Spoilt(problems.Regression):
+    class WithNaN(problems.Regression):
         def draw(self, rng: np.random.Generator, first: int, count: int) -> Any:
             columns = dict(zip("HyAb", super().draw(rng, first, count), strict=True))
             columns[where][36] = np.nan
             return tuple(columns.values())
 
-    assert best_fixed(Spoilt(), 0, [0], [36]).feasible.all()
+    assert best_fixed(WithNaN(), 0, [0], [36]).feasible.all()
     with pytest.raises(InvalidInput, match=rf"{where}: expected finite numbers, got nan at index \(36, "):
-        best_fixed(Spoilt(), 0, [0], [37])
+        best_fixed(WithNaN(), 0, [0], [37])
 
 
-def test_idle_rows_do_not_matter() -> None:
+def test_rows_that_are_switched_off_do_not_matter() -> None:
     problem = problems.get("tracking", limits="rarely")
     best = best_fixed(problem, 0, [0], [300])
     shown = [

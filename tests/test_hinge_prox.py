@@ -16,8 +16,8 @@ from scipy.optimize import nnls
 import cocopt
 from cocopt import Ball, Box, constraints
 from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.cuts import prox_cuts
-from cocopt.geometry.problem import Problem
+from cocopt.geometry.cuts import prox_by_cuts
+from cocopt.geometry.problem import Request
 from cocopt.geometry.prox import solve_hinge_prox
 
 CONSTRAINTS = ("row", "rows", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy")
@@ -59,7 +59,7 @@ def test_one_row_in_closed_form(cap: str, weight: float, expected: float) -> Non
 
 
 def test_the_caps_differ_on_equal_rows() -> None:
-    """Twice the row x ≤ 1: a cap for each lets both push, a cap on the sum lets them push as one."""
+    """Twice the row x ≤ 1: with a bound for each the multipliers add up, with one on the sum they share it."""
     K, g = line(rows=2)
     np.testing.assert_allclose(cocopt.hinge_prox(K, g, [5.0], weight=1.0, cap="each"), [3.0], atol=1e-12)
     np.testing.assert_allclose(cocopt.hinge_prox(K, g, [5.0], weight=1.0, cap="sum"), [4.0], atol=1e-12)
@@ -178,7 +178,7 @@ def test_a_black_box_by_cuts(kind: str, cap: str, n: int, seed: int, weight: flo
 @settings(max_examples=2)
 @given(n=st.integers(1, 4), seed=seeds)
 def test_a_batch_equals_singles(kind: str, constraint: str, cap: str, n: int, seed: int) -> None:
-    """Every argument with its own value a trial, among them weights that bind, that do not, 0 and infinity."""
+    """Every argument with its own value per trial, among them weights that bind, that do not, 0 and infinity."""
     rng = np.random.default_rng(seed)
     described, z = random_set(kind, n, rng)
     K = build_set(described)
@@ -201,7 +201,7 @@ def test_idle_zero_and_repeated_rows() -> None:
         np.testing.assert_allclose(x, [expected, 3.0], atol=1e-12)
 
 
-def test_a_huge_finite_weight_is_no_harm() -> None:
+def test_a_huge_finite_weight_is_the_projection() -> None:
     """The penalties of RECOO grow without bound: 1e15 must act as the projection."""
     rng = np.random.default_rng(0)
     A, b, y = rng.uniform(0, 2, (50, 4, 10)), rng.uniform(0, 1, (50, 4)), rng.uniform(-1, 2, (50, 10))
@@ -227,7 +227,7 @@ def test_units_of_length_do_not_matter(cap: str, unit: float) -> None:
         np.testing.assert_allclose(scaled / unit, x, rtol=0, atol=POSITION * (1 + np.linalg.norm(point)))
 
 
-def test_an_infeasible_row_is_only_a_price() -> None:
+def test_an_infeasible_row_with_a_finite_weight_is_no_error() -> None:
     """x ≥ 7 cannot be met in [0, 1]; a finite weight pulls toward it, and infinity is an error."""
     K, g = Box(0.0, 1.0, dim=1), constraints.Affine([-1.0], -7.0)
     np.testing.assert_allclose(cocopt.hinge_prox(K, g, [0.25], weight=0.5), [0.75], atol=1e-12)
@@ -239,8 +239,8 @@ def test_an_infeasible_row_is_only_a_price() -> None:
 
 @pytest.mark.parametrize("reach", [1.0, 300.0, 1e4])
 @pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=4), Ball(0.0, 1.0, dim=4)], ids=["box", "ball"])
-def test_rows_at_their_caps_are_given_up_however_far_the_target(K, reach):
-    """No point of K near the result is better; far targets are projected twice, and what was given up stays so."""
+def test_multipliers_at_their_bounds_stay_there_however_far_the_target(K, reach):
+    """No point of K near the result is better; far targets are projected twice; multipliers stay at bounds."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(500, 3, 4)) * 10 ** rng.uniform(-1, 1, (500, 3, 1))
     y = reach * rng.normal(size=(500, 4))
@@ -261,13 +261,13 @@ def test_rows_at_their_caps_are_given_up_however_far_the_target(K, reach):
 @pytest.mark.parametrize(("K", "cap"), [(Box(0.0, 1.0, dim=4), "each"), (Box(0.0, 1.0, dim=4), "sum"),
                                         (Ball(0.0, 1.0, dim=4), "each"), (Ball(0.0, 1.0, dim=4), "sum")])  # fmt: skip
 def test_ordinary_problems_never_leave_the_kernel(K, cap, reach):
-    """Rows that exclude one another are ordinary here: they are given up, one after the other or all to a level."""
+    """Rows that exclude one another are ordinary here: their multipliers reach the bounds, one by one or together."""
     rng = np.random.default_rng(0)
     A = rng.normal(size=(500, 3, 4)) * 10 ** rng.uniform(-1, 1, (500, 3, 1))
     y = reach * rng.normal(size=(500, 4))
     b, w = np.matvec(A, K.project(y)) - rng.uniform(0, 0.5, (500, 3)), reach * rng.uniform(0, 0.3, (500, 3))
-    price = w if cap == "each" else w.sum(axis=-1)
-    assert solve_hinge_prox(K, constraints.Affine(A, b), y, price, cap).method == "kernel"
+    weight = w if cap == "each" else w.sum(axis=-1)
+    assert solve_hinge_prox(K, constraints.Affine(A, b), y, weight, cap).method == "kernel"
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -303,7 +303,7 @@ def shortfall(g: constraints.Constraint, y: Array, x: Array, weight: float) -> f
 @pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
 def test_a_sum_cap_over_curved_rows_of_different_units(length: float, unit: float) -> None:
-    """The rows that share a cap may differ by orders of magnitude; the one that has the price must get all of it."""
+    """The rows that share a cap may differ by orders of magnitude; the one that binds must get all of it."""
     K = Box(-1e3 * length, 1e3 * length, dim=3)
     paid = 0
     for seed in range(8):
@@ -321,7 +321,7 @@ def test_a_sum_cap_over_curved_rows_of_different_units(length: float, unit: floa
 
 @pytest.mark.parametrize("offset", [1.0, 1e9])
 def test_a_sum_cap_is_met_whatever_the_units_of_K(offset: float) -> None:
-    """A row of K that is far away must not make the search for the best level coarse."""
+    """A row of K that is far away must not make the multiplier inexact."""
     rng = np.random.default_rng(0)
     K, paid = cocopt.Halfspace([1.0, 0.0, 0.0], offset), 0
     for _ in range(20):
@@ -335,12 +335,11 @@ def test_a_sum_cap_is_met_whatever_the_units_of_K(offset: float) -> None:
     assert paid > 10
 
 
-def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
+def test_cuts_of_a_structured_constraint_find_the_position_in_any_units() -> None:
     """In small units every model errs by less than the tolerance of black boxes: ½ s ‖x‖² halves the target here."""
     s, y = 1e-8, np.array([0.3, -0.4])
     g = constraints.Quadratic(s * np.eye(2), np.zeros(2), -1e-4 * s)
-    problem = Problem(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s]))
-    solution, _ = prox_cuts(problem, 500, 1e-7, structured=True)
+    solution = prox_by_cuts(Request(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s])), structured=True)
     np.testing.assert_allclose(solution.point, 0.5 * y, atol=1e-8)
 
 
@@ -348,16 +347,16 @@ def test_cuts_of_a_constraint_with_structure_keep_the_sharp_promise() -> None:
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=5), Ball(0.0, 1.0, dim=5), cocopt.Simplex(5)], ids=repr)
 def test_hundreds_of_rows_with_caps(K: Any, cap: str, reach: float) -> None:
-    """The kernels, which have no other exact method behind them here, agree with the conic method from near and far."""
+    """The kernels, after which no other exact method comes here, agree with the conic method from near and far."""
     rng, agreed = np.random.default_rng(1), 0
     for _ in range(3):
         A, z = rng.normal(size=(200, 5)), K.project(rng.normal(size=5))
         g, y = constraints.Affine(A, A @ z + 0.1 * rng.random(200)), z + reach * rng.normal(size=5)
-        price = reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0])
-        found = solve_hinge_prox(K, g, y, np.asarray(price), cap)
+        weight = np.asarray(reach * (rng.uniform(0.0, 0.2, 200) if cap == "each" else rng.uniform(0.1, 1.0, 1)[0]))
+        found = solve_hinge_prox(K, g, y, weight, cap)
         assert found.method == "kernel"
-        each, total = (price, np.inf) if cap == "each" else (np.full(200, np.inf), float(price))
-        by_cones = solve_conic(Problem(K, g, y, each, total))
+        each, of_sum = (weight, None) if cap == "each" else (None, weight)
+        by_cones = solve_conic(Request(K, g, y, each, of_sum))
         if by_cones.status == 0:
             agreed += 1
             np.testing.assert_allclose(found.point, by_cones.point, rtol=0, atol=1e-7)

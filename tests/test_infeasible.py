@@ -1,4 +1,4 @@
-"""Infeasible projections: farther from no point of K, in K (or close to it), within the number of calls promised."""
+"""Infeasible projections: no farther from any point of K, in K (or close to it), within the proven number of calls."""
 
 from __future__ import annotations
 
@@ -123,10 +123,12 @@ def test_trials_are_leading_axes(make: Any) -> None:
         np.testing.assert_allclose((x[index], y[index]), own, rtol=0, atol=1e-9)
 
 
-def test_an_oracle_that_leads_nowhere_is_an_error() -> None:
+def test_an_oracle_with_which_the_iteration_does_not_end_is_an_error() -> None:
     with pytest.raises(SolverFailure, match="by_separation: expected normals that separate"):
         by_separation(np.ones(2), lambda y: np.ones(2), inner=1.0, outer=2.0, delta=0.5)
-    with pytest.raises(SolverFailure, match="by_linear_oracle: expected minimisers"):  # each step gains next to nothing
+    with pytest.raises(
+        SolverFailure, match="by_linear_oracle: expected minimisers"
+    ):  # each step makes next to no progress
         by_linear_oracle(np.ones(2), np.zeros(2), lambda c: 1e9 * np.array([-c[1], c[0]]) - c, outer=1.0, eps=0.5)
     with pytest.raises(InvalidInput, match="minimise: expected finite numbers"):
         by_linear_oracle(np.ones(2), np.zeros(2), lambda c: np.full(2, np.nan), outer=2.0, eps=0.1)

@@ -1,4 +1,4 @@
-"""The ledger against exact arithmetic."""
+"""The ledger, compared with exact arithmetic."""
 
 import math
 import tracemalloc
@@ -42,7 +42,7 @@ def exact(rows, loss, past):
 
 
 @given(streams())
-def test_the_metrics_are_their_definitions(stream):
+def test_metrics_agree_with_their_definitions(stream):
     rows, loss, past = stream
     ledger = Ledger.zero(history="hist")
     for t in range(len(loss)):
@@ -83,14 +83,14 @@ def test_a_batch_equals_its_trials():
     assert type(single.infeasible_rounds) is np.int64
 
 
-def test_what_all_trials_share_is_broadcast():
+def test_arguments_broadcast_over_the_trials():
     ledger = Ledger.zero((3,)).after(2.0, [1.0, -1.0], infeasible=[True, False, False])
     np.testing.assert_array_equal(ledger.loss, [2.0, 2.0, 2.0])
     np.testing.assert_array_equal(ledger.ccv1, [1.0, 1.0, 1.0])
     np.testing.assert_array_equal(ledger.infeasible_rounds, [1, 0, 0])
 
 
-def test_half_a_round_adds_half():
+def test_a_round_without_loss_or_without_constraint():
     start = Ledger.zero()
     assert start.after(3.0, None).as_dict() == start.after(3.0, [-np.inf]).as_dict()
     only_rows = start.after(None, [-2.0, 5.0])
@@ -100,7 +100,7 @@ def test_half_a_round_adds_half():
     assert start == Ledger.zero()
 
 
-def test_history_is_kept_only_where_it_is_asked_for():
+def test_history_is_counted_only_on_request():
     assert Ledger.zero(history="hist").after(0.0, [2.0], past=3.0).ccv2_hist == 7.0
     assert Ledger.zero(history="window").after(0.0, [2.0]).ccv2_window == 4.0
     with pytest.raises(AttributeError, match="ccv2_hist is kept only by a ledger with history='hist'"):
@@ -115,15 +115,15 @@ def test_history_is_kept_only_where_it_is_asked_for():
     assert "ccv2_hist" not in Ledger.zero().as_dict()
 
 
-def test_ten_million_rounds_lose_no_digit():
+def test_ten_million_rounds_are_summed_to_the_last_digit():
     rng = np.random.default_rng(1)
     terms = 10.0 ** rng.uniform(-6, 6, size=10_000_000)
     truth = math.fsum(terms)
     assert abs(metrics.of(loss=terms).loss - truth) <= np.spacing(truth)
-    assert abs(np.cumsum(terms)[-1] - truth) > 100 * np.spacing(truth)  # plain summation does
+    assert abs(np.cumsum(terms)[-1] - truth) > 100 * np.spacing(truth)  # unlike plain summation
 
 
-def test_small_terms_survive_beside_a_large_one():
+def test_small_terms_beside_a_large_one_are_not_lost():
     ledger, total = Ledger.zero(), CompensatedSum()
     for term in [1e16, *[1.0] * 1001, -1e16]:
         ledger, total = ledger.after(term, [term]), total.plus(term)
@@ -140,7 +140,7 @@ def test_compensated_sum_is_exact_to_rounding(terms):
     np.testing.assert_array_equal(many.value, [one.value, -one.value])
 
 
-def test_the_ledger_does_not_grow():
+def test_memory_of_the_ledger_is_constant():
     ledger, row = Ledger.zero().after(1.0, [1.0]), np.ones(2)
     tracemalloc.start()
     try:
@@ -153,7 +153,7 @@ def test_the_ledger_does_not_grow():
     assert ledger.loss == pytest.approx(10_001, rel=1e-15)
 
 
-def test_nan_is_not_lost():
+def test_nan_is_propagated():
     for rows in ([np.nan, 1.0], [1.0, np.nan], [-1.0, np.nan], [np.nan]):
         with np.errstate(invalid="ignore"):  # numpy may warn, as of any NaN
             ledger = Ledger.zero().after(1.0, rows)
@@ -163,7 +163,7 @@ def test_nan_is_not_lost():
 
 @pytest.mark.parametrize("history", [None, "hist", "window"])
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
-def test_arrays_make_the_ledger_again(batch, history):
+def test_storage_round_trip(batch, history):
     rng = np.random.default_rng(2)
     ledger = Ledger.zero(batch, history).after(rng.normal(size=batch), rng.normal(size=(*batch, 3)))
     stored = ledger.arrays()

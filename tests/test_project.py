@@ -15,9 +15,9 @@ from reference.projections import Array
 
 import cocopt
 from cocopt import constraints
-from cocopt.geometry import solve_projection
+from cocopt.geometry import ladder, solve_projection
 from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.problem import Problem
+from cocopt.geometry.problem import Request
 
 FEASIBLE = 1e-9  # what is promised of violations, relative to the size of the data
 POSITION = 1e-7  # and of positions, where the active set is well conditioned
@@ -242,12 +242,12 @@ def test_the_position_of_a_black_box(kind: str, shape: str, seed: int) -> None:
         K = build_set(case.K)
         asked: list[Array] = []
 
-        def told(x: Array, value: Any = value, asked: list[Array] = asked) -> float:
+        def recorded(x: Array, value: Any = value, asked: list[Array] = asked) -> float:
             asked.append(x)
             return float(value(x))
 
-        result = solve_projection(K, constraints.Function(told, gradient), y)
-        assert np.asarray(K.contains(np.array(asked), tol=2e-9)).all()  # a callable need not make sense elsewhere
+        result = solve_projection(K, constraints.Function(recorded, gradient), y)
+        assert np.asarray(K.contains(np.array(asked), tol=2e-9)).all()  # a callable need not be defined elsewhere
         assert result.cuts <= 200
         assert value(result.point) <= BLACK_BOX
         try:
@@ -258,7 +258,7 @@ def test_the_position_of_a_black_box(kind: str, shape: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Box", "Simplex", "Halfspace", "Polyhedron"])
-def test_the_position_of_a_black_box_costs_no_cuts(kind: str) -> None:
+def test_the_position_of_a_black_box_needs_no_more_cuts_than_its_violation(kind: str) -> None:
     """Cuts taken where the curvature points to reach the position with what Kelley's method spends on violation."""
     used, plain = 0, 0
     for shape, n, seed in [(shape, n, seed) for shape in SMOOTH for n in (2, 3, 5, 10) for seed in range(6)]:
@@ -268,7 +268,7 @@ def test_the_position_of_a_black_box_costs_no_cuts(kind: str) -> None:
     assert 0 < used <= 1.05 * plain
 
 
-def test_a_looser_tolerance_of_a_black_box_is_one_of_position_too() -> None:
+def test_the_tolerance_of_a_black_box_bounds_the_position_too() -> None:
     used = []
     for tol in (1e-2, 1e-4, 1e-7):
         used.append(0)
@@ -288,8 +288,7 @@ def test_the_multipliers_of_cones_are_those_of_the_rows(constraint: str, n: int,
     """Without K, y − x = ν ∇g(x)."""
     g = random_constraint(constraint, np.zeros(n), np.random.default_rng(seed), slack=SLACK)
     y = 2 * np.random.default_rng([seed, 1]).normal(size=n)
-    solution = solve_conic(Problem(cocopt.Box(-np.inf, np.inf, dim=n), build(g), y, np.full(1, np.inf)))
-    assert solution is not None
+    solution = solve_conic(Request(cocopt.Box(-np.inf, np.inf, dim=n), build(g), y))
     step = solution.multipliers[0] * reference.subgradient(g, solution.point)
     assert np.abs(y - solution.point - step).max() <= 1e-6 * (1 + np.linalg.norm(y))
 
@@ -302,7 +301,7 @@ def test_without_a_constraint_it_is_the_projection_onto_K(kind: str) -> None:
     np.testing.assert_array_equal(cocopt.project(K, None, y), K.project(y))
 
 
-def test_the_rung_is_explained() -> None:
+def test_explain_names_the_method() -> None:
     box, ball = cocopt.Box(0.0, 1.0, dim=3), cocopt.Ball(0.0, 1.0, dim=3)
     many = constraints.Affine(np.ones((200, 3)), np.ones(200))
     black_box = constraints.Function(lambda x: float(x[0]), lambda x: np.array([1.0, 0.0, 0.0]))
@@ -319,6 +318,65 @@ def test_the_rung_is_explained() -> None:
     ]:
         name, _, sentence = cocopt.explain(K, g).partition(": ")
         assert (name, bool(sentence)) == (method, True), (K, g)
+
+
+class KnownByProjection(cocopt.ConvexSet):
+    """A set of which only the projection is known."""
+
+    def __init__(self, K: cocopt.ConvexSet) -> None:
+        self.K, self.dim = K, K.dim
+
+    def project_unchecked(self, point: Array) -> Array:
+        return self.K.project_unchecked(point)
+
+    def violation_unchecked(self, point: Array) -> Array:
+        return self.K.violation_unchecked(point)
+
+
+@pytest.mark.parametrize("structure", [True, False], ids=["known", "by projection alone"])
+@every_constraint
+@every_set
+def test_explain_names_the_method_that_is_tried_first(
+    kind: str, constraint: str, structure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def recorded(method: ladder.Method) -> ladder.Method:
+        def solve(request: ladder.Request) -> Any:
+            tried.append(method.name)
+            return method.solve(request)  # type: ignore[misc]
+
+        return method if method.solve is None else method._replace(solve=solve)
+
+    monkeypatch.setattr(ladder, "METHODS", tuple(map(recorded, ladder.METHODS)))
+    for seed in range(3):
+        case = instance(kind, constraint, 3, seed)
+        K, g = build_set(case.K), build(case.g)
+        K = K if structure else KnownByProjection(K)
+        (y,) = targets(case, seed, 1)
+        tried.clear()
+        method = solve_projection(K, g, case.z + 5 * (y - case.z)).method
+        if method != "set":  # whose projection violates nothing
+            assert cocopt.explain(K, g).partition(": ")[0] == (tried[0] if tried else method)
+
+
+@pytest.mark.parametrize(
+    ("K", "count", "method"),
+    [
+        (cocopt.Box(-1.0, 1.0, dim=5), 129, "daqp"),
+        (cocopt.Simplex(5), 129, "daqp"),
+        (cocopt.Ball(0.0, 1.0, dim=5), 129, "kernel"),
+        (cocopt.Ball(0.0, 1.0, dim=5), 1001, "clarabel"),
+        (cocopt.L1Ball(0.0, 1.0, dim=2001), 2, "dual"),
+    ],
+    ids=str,
+)
+def test_explain_names_the_method_of_many_rows_and_dimensions(K: Any, count: int, method: str) -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(count, K.dim))
+    g = constraints.Affine(A, A @ K.project(np.zeros(K.dim)) + 0.3)
+    assert cocopt.explain(K, g).partition(": ")[0] == method
+    assert solve_projection(K, g, A.sum(axis=0)).method == method
 
 
 @pytest.mark.parametrize("kind", [cocopt.Box, cocopt.Ball, cocopt.Simplex, cocopt.L1Ball])
@@ -349,7 +407,7 @@ def test_a_curved_constraint_in_many_dimensions_costs_no_square_matrix() -> None
     assert peak < 8 * n * n
 
 
-def test_the_inputs_are_left_alone() -> None:
+def test_the_inputs_are_not_changed() -> None:
     A, b, y = np.array([[1.0, 2.0], [1e6, 0.0]]), np.array([1.0, np.inf]), np.array([3.0, 4.0])
     copies = A.copy(), b.copy(), y.copy()
     x = cocopt.project(cocopt.Box(0.0, 1.0, dim=2), constraints.Affine(A, b), y)

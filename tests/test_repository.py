@@ -1,4 +1,4 @@
-"""What a reader of the repository may rely on: documented names, examples that run, light imports, kept floors."""
+"""What a reader of the repository may rely on: documented names, examples that run, light imports, layers."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ def test_every_public_name_is_documented(module: str) -> None:
 
 def test_the_check_for_docstrings_can_fail() -> None:
     class Base:
-        def told(self) -> None:
+        def documented(self) -> None:
             """Documented here."""
 
     class Bare(Base):
-        def told(self) -> None: ...
+        def documented(self) -> None: ...
 
-        def untold(self) -> None: ...
+        def undocumented(self) -> None: ...
 
         @property
-        def unseen(self) -> int:
+        def undocumented_property(self) -> int:
             return 0
 
     assert not has_own_text(Bare)
-    assert undocumented_members(Bare) == ["Bare.untold", "Bare.unseen"]
+    assert undocumented_members(Bare) == ["Bare.undocumented", "Bare.undocumented_property"]
 
 
 @pytest.mark.parametrize("name", [n for n, module in cocopt._EXPORTS.items() if module != f"cocopt.{n}"])
@@ -122,7 +122,7 @@ def test_import_loads_nothing_heavy() -> None:
     assert result.stdout.split() == []
 
 
-def test_rooms_import_only_rooms_below_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_modules_import_only_modules_below_them(capsys: pytest.CaptureFixture[str]) -> None:
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert status == 0, capsys.readouterr().out
 

@@ -30,7 +30,7 @@ def play(schedule, T, n, seed):
 
     Each round bounds one coordinate from one side, g_t(x) = a (±x_j − b), so every intersection is a box: projections
     are clips, and the best fixed action is known in closed form. Losses are ⟨c, x⟩, plus (m/2)‖x − z‖² for a schedule
-    that wants strong convexity.
+    that needs strong convexity.
     """
     rng = np.random.default_rng(seed)
     m, D, size = schedule.modulus, 2 * math.sqrt(n), rng.uniform(0.1, 3.0)
@@ -94,14 +94,14 @@ def test_bounds_and_certificate_hold_in_every_round(schedule, n, seed):
         lipschitz_g=run.L_g,
         first_gradient=run.first,
     )
-    assert (run.value <= promised.regret * (1 + 1e-12)).all()  # what was seen cannot exceed the worst case
+    assert (run.value <= promised.regret * (1 + 1e-12)).all()  # the certificate is at most the worst case
     assert (run.ccv2 <= promised.ccv2).all()
     assert (run.ccv1 <= promised.ccv1).all()
     assert (run.ccv1 <= np.sqrt(np.arange(1, T + 1) * run.ccv2) * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: type(s).__name__ if "lambda" in repr(s) else repr(s))
-def test_the_certificate_is_its_formula(schedule):
+def test_certificate_agrees_with_its_formula(schedule):
     run = play(schedule, 40, 3, seed=5)
     form = 0.0 if schedule.modulus else run.D**2 / (2 * run.eta)
     assert run.proof.value == pytest.approx(form + run.weighted / 2, rel=1e-14)
@@ -138,8 +138,8 @@ def test_adaptive_constants():
     assert known.regret == got.regret
 
 
-def test_the_linear_bound_of_adaptive_is_no_exaggeration():
-    # Gradients that double each round make every step as long as K: CCV₂ does grow linearly.
+def test_ccv2_of_adaptive_steps_can_grow_linearly():
+    # Gradients that double in each round make every step as long as the diameter of K.
     schedule, x, squares, ccv2, T = steps.Adaptive(D=2.0), 1.0, 0.0, 0.0, 40
     for t in range(1, T + 1):
         side = 1.0 if t % 2 else -1.0  # g_t(x) = side · x, f_t pushes back to the other side
@@ -151,14 +151,14 @@ def test_the_linear_bound_of_adaptive_is_no_exaggeration():
     assert ccv2 > 0.7 * T
 
 
-def test_a_callable_equals_the_schedule_that_it_spells():
+def test_a_callable_has_the_bounds_of_the_equal_schedule():
     T = np.array([[1, 2], [500, 77]])
     constants = {"diameter": 2.0, "lipschitz_f": 3.0, "lipschitz_g": 0.5}
-    for named, spelled in (
+    for schedule, function in (
         (steps.Power(0.4, 0.7), lambda t: 0.7 * t**-0.4),
         (steps.Constant(0.1), lambda t: 0.1),
     ):
-        for one, other in zip(bounds(named, T, **constants), bounds(spelled, T, **constants), strict=True):
+        for one, other in zip(bounds(schedule, T, **constants), bounds(function, T, **constants), strict=True):
             assert one.shape == T.shape
             np.testing.assert_allclose(one, other, rtol=1e-13)
 
@@ -185,7 +185,7 @@ def test_long_horizons_are_summed_exactly():
         ({"steps": steps.Adaptive(1.0), "first_gradient": 0.0}, "first_gradient: expected a positive number, got 0.0"),
     ],
 )
-def test_bounds_refuse_nonsense(change, message):
+def test_bounds_refuse_invalid_arguments(change, message):
     good = {"steps": steps.Power(), "T": 10, "diameter": 1.0, "lipschitz_f": 1.0, "lipschitz_g": 1.0}
     with pytest.raises(InvalidInput, match=message):
         bounds(**(good | change))
@@ -213,8 +213,8 @@ def test_a_weaker_loss_voids_the_strongly_convex_form_only():
     np.testing.assert_array_equal(each.valid, [True, False])
 
 
-def test_steps_that_skip_ahead_void_the_strongly_convex_form():
-    # 1/η may grow by m a loss and no faster: a schedule that also counts rounds without a loss breaks the proof.
+def test_steps_that_decrease_too_fast_void_the_strongly_convex_form():
+    # 1/η may grow by at most m per loss: a schedule that also counts rounds without a loss breaks the proof.
     proof = Certificate.zero(diameter=1.0, modulus=1.0)
     for t in range(1, 1000):
         proof = proof.after(1.0 / t, 1.0, modulus=1.0)
@@ -224,7 +224,7 @@ def test_steps_that_skip_ahead_void_the_strongly_convex_form():
     assert void.reasons == ("the steps fell faster than 1/(m t)",)
 
 
-def test_a_step_that_grows_voids_the_convex_form():
+def test_a_step_that_increases_voids_the_convex_form():
     proof = Certificate.zero((2,), diameter=1.0).after(np.array([0.5, 0.5]), 1.0).after(np.array([0.5, 0.6]), 1.0)
     np.testing.assert_array_equal(proof.valid, [True, False])
     assert proof.reasons == ("a step was larger than the one before",)
@@ -240,7 +240,7 @@ def test_an_unbounded_set_voids_the_convex_form_only():
     assert strong.reasons == ()
 
 
-def test_another_action_than_the_one_asked_for_voids_it():
+def test_another_action_voids_the_certificate():
     proof = Certificate.zero((2,), diameter=1.0).after(1.0, np.ones(2), moved=np.array([True, False]))
     np.testing.assert_array_equal(proof.valid, [False, True])
     assert proof.after(0.5, np.ones(2), infeasible=True).reasons == (
@@ -249,7 +249,7 @@ def test_another_action_than_the_one_asked_for_voids_it():
     )
 
 
-def test_rest_and_rounds_without_a_loss_count_for_nothing():
+def test_zero_steps_and_rounds_without_a_loss_add_nothing():
     start = Certificate.zero(diameter=2.0)
     assert start.value == 0.0
     assert start.after(0.0, 0.0).value == 0.0
@@ -261,7 +261,7 @@ def test_rest_and_rounds_without_a_loss_count_for_nothing():
     np.testing.assert_array_equal(each.value, [0.0, 5.0])
 
 
-def test_the_certificate_loses_no_digit():
+def test_certificate_is_summed_to_the_last_digit():
     proof, terms = Certificate.zero(diameter=0.0), [1e16, *[1.0] * 1001]
     for term in terms:
         proof = proof.after(1.0, term)

@@ -1,8 +1,8 @@
-"""The common conic language of sets and constraints.
+"""The conic form of sets and constraints.
 
-Every set and constraint that can, describes itself as ``Cones``; whatever is stacked from such pieces can be
-handed to a conic solver. One description serves the projection, the hinge prox and the search for the least violation,
-because it says how each row is *relaxed*.
+Sets and constraints with a conic form describe it as ``Cones``; pieces stacked together are the data of a cone program.
+One description serves the projection, the hinge prox and the least violation, because it includes how each row is
+*relaxed*.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Cones(NamedTuple):
 
 
 def stack(pieces: list[Cones], dim: int) -> Cones:
-    """All pieces at once: auxiliary variables and relaxations side by side."""
+    """The intersection of all pieces: auxiliary variables and relaxations side by side."""
     aux = sum(p.aux for p in pieces)
     rows = sum(p.A.shape[0] for p in pieces)
     relaxations = sum(p.E.shape[1] for p in pieces)

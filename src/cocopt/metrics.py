@@ -1,23 +1,24 @@
-"""What a run cost: the ledger of loss and constraint violation.
+"""The metrics of a run: sums of loss and of constraint violation, kept in a ledger.
 
 With the rows g_{t,i} of round t, g_t = max_i g_{t,i} and v_t = max(0, g_t(x_t)):
 
 ============== ======================================================= =================================
 loss           Σ_t f_t(x_t)
-ccv_soft       Σ_t g_t(x_t)                                            slack makes up for violation
+ccv_soft       Σ_t g_t(x_t)                                            slack offsets violation
 ccv1           Σ_t v_t                                                 the paper's CCV₁
 ccv2           Σ_t v_t²                                                the paper's CCV₂ (its CCV^∞)
 ccv2_sum       Σ_t Σ_i max(0, g_{t,i}(x_t))²                           every row counts (its CCV^1)
 ccv2_hist      Σ_t Σ_{τ≤t} max(0, g_τ(x_t))²                           earlier constraints persist
-ccv2_window    the same over the constraints that a window remembers
+ccv2_window    the same over the constraints in a window
 ============== ======================================================= =================================
 
-Regret is the loss less that of the best fixed action in hindsight, which a ledger cannot know.
+Regret is the loss minus that of the best fixed action, which is known in hindsight only: see `cocopt.hindsight`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,15 +34,32 @@ History: TypeAlias = Literal["hist", "window"] | None
 Value: TypeAlias = np.float64 | Array
 
 _NAMES = ("loss", "ccv_soft", "ccv1", "ccv2", "ccv2_sum")
-_HISTORY, _INFEASIBLE, _SUMS = 5, 6, 7
-_IDLE = np.array([-np.inf])
-_NOTHING = np.array(0.0)
+_NO_ROWS = np.array([-np.inf])
+_ZERO = np.array(0.0)
+
+
+class _Sum(IntEnum):
+    """The sums of a ledger, in the order of `cocopt.kernels.ledger`.
+
+    Sum i takes two entries of the ledger's array: 2i for the sum and 2i + 1 for its accumulated rounding error.
+    """
+
+    LOSS = 0
+    CCV_SOFT = 1
+    CCV1 = 2
+    CCV2 = 3
+    CCV2_SUM = 4
+    CCV2_HISTORY = 5  # ccv2_hist or ccv2_window
+    INFEASIBLE_ROUNDS = 6
+
+
+_SUMS = len(_Sum)
 
 
 class CompensatedSum(NamedTuple):
     """A running sum that carries its rounding errors along (Neumaier 1974), one number or an array of them.
 
-    The error of n additions is that of a single rounding, plus n²ε² of Σ|terms|: nothing to see after 10^7 of them.
+    The error of n additions is that of a single rounding, plus n²ε² of Σ|terms|: negligible after 10^7 of them.
 
     Examples
     --------
@@ -101,7 +119,7 @@ class Ledger:
         batch : tuple of int
             The shape of the trials; () for one stream.
         history : None, "hist" or "window"
-            Whether `after` is told of earlier constraints: of all of them, or of those in a window.
+            Whether earlier constraints are counted too: not, all of them, or those in a window.
         """
         if history not in (None, "hist", "window"):
             raise InvalidInput(f"history: expected None, 'hist' or 'window', got {history!r}")
@@ -120,16 +138,16 @@ class Ledger:
         past: ArrayLike | None = None,
         infeasible: ArrayLike | None = None,
     ) -> Ledger:
-        """The ledger after one more round; arguments broadcast over the batch, None stands for nothing revealed.
+        """The ledger after one more round; arguments broadcast over the batch; None if nothing was revealed.
 
         Parameters
         ----------
         loss : array (...)
             f_t(x_t).
         rows : array (..., M)
-            g_{t,i}(x_t), −inf for an idle row; a round in which all are idle adds nothing.
+            g_{t,i}(x_t), −inf for a row that is switched off; a round in which all are adds nothing.
         past : array (...)
-            Σ_τ max(0, g_τ(x_t))² over the earlier constraints that are still remembered.
+            Σ_τ max(0, g_τ(x_t))² over the earlier constraints, all of them or those in the window.
         infeasible : array of bool (...)
             Whether no point of K satisfied the constraint.
         """
@@ -144,10 +162,10 @@ class Ledger:
         return self._plus(
             kernels.add_round,
             1,
-            _NOTHING if loss is None else loss,
-            _IDLE if rows is None else rows,
-            _NOTHING if past is None else past,
-            _NOTHING if infeasible is None else infeasible,
+            _ZERO if loss is None else loss,
+            _NO_ROWS if rows is None else rows,
+            _ZERO if past is None else past,
+            _ZERO if infeasible is None else infeasible,
         )
 
     def _plus(
@@ -167,14 +185,14 @@ class Ledger:
         ledger._rounds, ledger._history, ledger._sums = self._rounds + rounds, self._history, sums
         return ledger, violation
 
-    def _sum(self, i: int) -> Value:
-        value: Value = self._sums[..., 2 * i] + self._sums[..., 2 * i + 1]
+    def _sum(self, which: _Sum) -> Value:
+        value: Value = self._sums[..., 2 * which] + self._sums[..., 2 * which + 1]
         return value
 
-    def _historic(self, history: str) -> Value:
+    def _sum_with_history(self, history: str) -> Value:
         if self._history != history:
             raise AttributeError(f"ccv2_{history} is kept only by a ledger with history={history!r}")
-        return self._sum(_HISTORY)
+        return self._sum(_Sum.CCV2_HISTORY)
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -194,42 +212,42 @@ class Ledger:
     @property
     def loss(self) -> Value:
         """Σ_t f_t(x_t)."""
-        return self._sum(0)
+        return self._sum(_Sum.LOSS)
 
     @property
     def ccv_soft(self) -> Value:
-        """Σ_t g_t(x_t), in which slack makes up for violation."""
-        return self._sum(1)
+        """Σ_t g_t(x_t), in which slack offsets violation."""
+        return self._sum(_Sum.CCV_SOFT)
 
     @property
     def ccv1(self) -> Value:
         """CCV₁ = Σ_t max(0, g_t(x_t))."""
-        return self._sum(2)
+        return self._sum(_Sum.CCV1)
 
     @property
     def ccv2(self) -> Value:
         """CCV₂ = Σ_t max(0, g_t(x_t))², of the largest row."""
-        return self._sum(3)
+        return self._sum(_Sum.CCV2)
 
     @property
     def ccv2_sum(self) -> Value:
         """Σ_t Σ_i max(0, g_{t,i}(x_t))², of all rows."""
-        return self._sum(4)
+        return self._sum(_Sum.CCV2_SUM)
 
     @property
     def ccv2_hist(self) -> Value:
-        """Σ_t Σ_{τ≤t} max(0, g_τ(x_t))², if every constraint is remembered."""
-        return self._historic("hist")
+        """Σ_t Σ_{τ≤t} max(0, g_τ(x_t))², over all earlier constraints."""
+        return self._sum_with_history("hist")
 
     @property
     def ccv2_window(self) -> Value:
-        """Σ_t Σ_τ max(0, g_τ(x_t))² over the constraints τ ≤ t that the window remembers."""
-        return self._historic("window")
+        """Σ_t Σ_τ max(0, g_τ(x_t))² over the constraints τ ≤ t in the window."""
+        return self._sum_with_history("window")
 
     @property
     def infeasible_rounds(self) -> np.int64 | NDArray[np.int64]:
         """In how many rounds no point of K satisfied the constraint."""
-        count: np.int64 | NDArray[np.int64] = self._sums[..., 2 * _INFEASIBLE].astype(np.int64)[()]
+        count: np.int64 | NDArray[np.int64] = self._sums[..., 2 * _Sum.INFEASIBLE_ROUNDS].astype(np.int64)[()]
         return count
 
     def as_dict(self) -> dict[str, Any]:
@@ -285,7 +303,7 @@ def of(
     Parameters
     ----------
     rows : array (..., T, M)
-        g_{t,i}(x_t), −inf for an idle row; leading axes are trials.
+        g_{t,i}(x_t), −inf for a row that is switched off; leading axes are trials.
     loss, past, infeasible : arrays (..., T)
         As in `Ledger.after`.
     history : None, "hist" or "window"
@@ -299,24 +317,12 @@ def of(
     """
     if past is not None:
         _require_history(history)
-    given: dict[str, Array] = {}
-    rounds: dict[str, int] = {}
-    batches = []
-    for name, value, core in (("rows", rows, 2), ("loss", loss, 1), ("past", past, 1), ("infeasible", infeasible, 1)):
-        if value is None:
-            continue
-        array = given[name] = as_floats(name, value)
-        if array.ndim < core:
-            raise InvalidInput(f"{name}: expected shape (..., T{', M' * (core - 1)}), got {array.shape}")
-        batches.append(array.shape[: array.ndim - core])
-        rounds[name] = array.shape[array.ndim - core]
-    if len(set(rounds.values())) != 1:
-        raise InvalidInput(f"of: expected arguments with the same number of rounds, got {rounds or 'none'}")
-    T = rounds.popitem()[1]
-    try:
-        batch = np.broadcast_shapes(*batches)
-    except ValueError:
-        raise InvalidInput(f"of: expected leading axes that broadcast, got {batches}") from None
+    given = {
+        name: as_floats(name, value)
+        for name, value in (("rows", rows), ("loss", loss), ("past", past), ("infeasible", infeasible))
+        if value is not None
+    }
+    batch, T = _batch_and_rounds(given)
     nothing = np.zeros(T)
     return Ledger.zero(batch, history)._plus(
         kernels.fold,
@@ -326,6 +332,24 @@ def of(
         given.get("past", nothing),
         given.get("infeasible", nothing),
     )[0]
+
+
+def _batch_and_rounds(given: Mapping[str, Array]) -> tuple[tuple[int, ...], int]:
+    """The leading axes of the trials and the number of rounds that the arguments of `of` have in common."""
+    batches: list[tuple[int, ...]] = []
+    rounds: dict[str, int] = {}
+    for name, array in given.items():
+        axes = 2 if name == "rows" else 1
+        if array.ndim < axes:
+            raise InvalidInput(f"{name}: expected shape (..., T{', M' * (axes - 1)}), got {array.shape}")
+        batches.append(array.shape[: array.ndim - axes])
+        rounds[name] = array.shape[array.ndim - axes]
+    if len(set(rounds.values())) != 1:
+        raise InvalidInput(f"of: expected arguments with the same number of rounds, got {rounds or 'none'}")
+    try:
+        return np.broadcast_shapes(*batches), rounds.popitem()[1]
+    except ValueError:
+        raise InvalidInput(f"of: expected leading axes that broadcast, got {batches}") from None
 
 
 def _require_history(history: History) -> None:

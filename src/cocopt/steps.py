@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt.arrays import Array, scalar
 from cocopt.errors import InvalidInput
@@ -52,6 +53,10 @@ class Schedule(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.parameters().items())})"
 
+    def steps_at(self, t: NDArray[np.integer[Any]]) -> Array | None:
+        """η_t for an array of rounds, if it depends on t alone and never increases; None if `step` is to be asked."""
+        return None
+
 
 class Power(Schedule):
     """η_t = scale · t^(−β), the paper's step for convex losses.
@@ -88,6 +93,10 @@ class Power(Schedule):
     def parameters(self) -> dict[str, Any]:
         return {"beta": self.beta, "scale": self.scale}
 
+    def steps_at(self, t: NDArray[np.integer[Any]]) -> Array:
+        steps: Array = self.scale * t.astype(np.float64) ** -self.beta
+        return steps
+
 
 class StronglyConvex(Schedule):
     """η_t = 1/(m t), the paper's step for losses that are all m-strongly convex: regret and CCV₂ grow like log T.
@@ -115,6 +124,10 @@ class StronglyConvex(Schedule):
     def parameters(self) -> dict[str, Any]:
         return {"m": self.m}
 
+    def steps_at(self, t: NDArray[np.integer[Any]]) -> Array:
+        steps: Array = 1.0 / (self.m * t.astype(np.float64))
+        return steps
+
 
 class Constant(Schedule):
     """η_t = c, for a known horizon (c ∝ 1/√T) or losses that drift for ever.
@@ -136,6 +149,9 @@ class Constant(Schedule):
 
     def parameters(self) -> dict[str, Any]:
         return {"c": self.c}
+
+    def steps_at(self, t: NDArray[np.integer[Any]]) -> Array:
+        return np.full(t.shape, self.c)
 
 
 class Adaptive(Schedule):

@@ -272,7 +272,7 @@ def pieces(d: Description) -> list[Piece]:
         case ("Function" | "from_cvxpy", inner):
             return pieces(inner)
     A, b = d[1:] if d[0] == "Affine" else inequalities(d)
-    return [_row(a, right) for a, right in zip(A, b, strict=True) if np.isfinite(right)]
+    return [_row(a, rhs) for a, rhs in zip(A, b, strict=True) if np.isfinite(rhs)]
 
 
 def _row(a: Array, b: float) -> Piece:

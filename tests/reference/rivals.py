@@ -100,9 +100,9 @@ def _hinge_prox(K, M, n):
         cp.Minimize(cp.sum_squares(x - target) / 2 + w * hinge), [A @ x - b <= hinge, *K.constraints(x)]
     )
 
-    def argmin(c, weight, alpha, rows, right, x0):
+    def argmin(c, weight, alpha, rows, rhs, x0):
         target.value, w.value = x0 - c / (2 * alpha), weight / (2 * alpha)
-        A.value, b.value = rows, right
+        A.value, b.value = rows, rhs
         for tol in (1e-14, 1e-13, 1e-12):  # as tight as the solver can
             with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
                 warnings.simplefilter("ignore", UserWarning)

@@ -1,9 +1,9 @@
 """The method of black boxes: cutting planes from values and subgradients (Kelley 1960), over exact inner problems.
 
 A row adds the cut g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance to the target
-grows with each round of cuts, so those that do not bind may be forgotten. The distance is flat around the projection:
-a violation of 1e-7 may leave the position wrong by 1e-4. So cuts go on until they account for the position, and are
-taken where their own curvature (`cocopt.geometry.refine`) expects the result.
+grows with each round of cuts, so those that do not bind may be removed. The distance is flat around the projection:
+a violation of 1e-7 may leave the position wrong by 1e-4. So cuts go on until they bound the error of the position, and
+are taken where their own curvature (`cocopt.geometry.refine`) predicts the result.
 """
 
 from __future__ import annotations
@@ -12,267 +12,234 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array, ignore_fp_warnings
-from cocopt.cones import Cones
-from cocopt.constraints import Affine, Constraint, Stack
+from cocopt.constraints import Stack
 from cocopt.errors import CutLimit, InvalidInput, SolverFailure
-from cocopt.geometry.conic import least_conic, solve_conic
-from cocopt.geometry.problem import Membership, Problem
-from cocopt.geometry.refine import Door, beside, foretell
+from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.derived import CUT_ROUNDING, CuttingPlanes, SetDistance
+from cocopt.geometry.problem import Request
+from cocopt.geometry.refine import Guess, cut_points, predict_projection
+from cocopt.geometry.structured import project_onto_rows
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
-from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
 from cocopt.solvers.solution import Solution
+from cocopt.tolerances import FEASIBILITY
 
-__all__ = ["Cuts", "least_cuts", "project_cuts", "prox_cuts"]
+__all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
-SHARPEST = 1e-8  # the position that is asked for at most, in units of its own size
+BEST_POSITION = 1e-8  # the accuracy of the position that is asked for at most, in units of its own size
 PATIENCE = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
-ROUNDING = 4 * float(np.finfo(np.float64).eps)
+SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
+SLACK = 1e-6  # cuts with less slack, in units of their terms, are kept when the others are removed
+CUT_SHARE, GUESS_SHARE = 1e-5, 0.1  # of the accepted violation, what merging cuts may lose at an iterate, at a guess
 
 
-class Cuts(Constraint):
-    """A constraint seen through its cuts: row i is the largest of the cuts a·x − b that row i has given so far."""
-
-    __slots__ = ("A", "b", "dim", "of", "origin", "owner", "row_count")
-
-    dim: int
-
-    def __init__(self, of: Constraint, dim: int) -> None:
-        self.of, self.dim, self.row_count = of, dim, of.row_count
-        self.A, self.b, self.owner = np.zeros((0, dim)), np.zeros(0), np.zeros(0, dtype=np.int64)
-        self.origin = np.zeros((0, dim))  #: where each cut was taken
-
-    def add(self, x: Array, rows: Array, jacobian: Array, wanted: NDArray[np.bool_]) -> None:
-        """The cuts of the wanted rows at x, where they have these values and subgradients."""
-        slopes = jacobian[wanted]
-        self.A = np.concatenate([self.A, slopes])
-        self.b = np.concatenate([self.b, slopes @ x - rows[wanted]])
-        self.owner = np.concatenate([self.owner, np.flatnonzero(wanted)])
-        self.origin = np.concatenate([self.origin, np.broadcast_to(x, slopes.shape)])
-
-    def forget(self, keep: NDArray[np.bool_]) -> None:
-        """Drops the other cuts."""
-        self.A, self.b, self.owner, self.origin = self.A[keep], self.b[keep], self.owner[keep], self.origin[keep]
-
-    def merge(self, count: int, loss: float) -> None:
-        """Of cuts of a row that are all but the same, keeps the newest; ``count`` of them are new.
-
-        The others' slopes differ by less than 1e-3, and where they were taken they say more by less than ``loss``.
-        (Many rows that are nearly parallel would cost the projection onto them its last digits.)
-        """
-        new = self.b.size - count
-        change, step = self.A[new:, None] - self.A[:new], self.origin[new:, None] - self.origin[:new]
-        same = (self.owner[new:, None] == self.owner[:new]) & (np.vecdot(change, step) <= loss)
-        same &= np.linalg.norm(change, axis=-1) <= 1e-3 * np.linalg.norm(self.A[new:, None], axis=-1)
-        self.forget(np.append(~same.any(axis=0), np.ones(count, dtype=bool)))
-
-    def error(self, x: Array, rows: Array) -> float:
-        """max_i g_i(x) − model_i(x)^+, given the rows' values; 0 if it may be the rounding of the cuts' own terms."""
-        error = float((rows - np.maximum(self.rows_unchecked(x), 0.0)).max())
-        terms = np.linalg.norm(self.A, axis=1) * np.linalg.norm(x) + np.abs(self.b)
-        return error if error > ROUNDING * float(terms.max(initial=0.0)) else 0.0
-
-    def rows_unchecked(self, x: Array) -> Array:
-        rows: Array = np.full(self.row_count, -np.inf)
-        np.maximum.at(rows, self.owner, self.A @ x - self.b)
-        return rows
-
-    def jacobian_unchecked(self, x: Array) -> Array:
-        jacobian = np.zeros((self.row_count, self.dim))
-        order = np.argsort(self.A @ x - self.b)  # the largest is written last
-        jacobian[self.owner[order]] = self.A[order]
-        return jacobian
-
-    def cones(self) -> Cones:
-        return Cones(self.A, self.b, np.eye(self.row_count)[self.owner], (("nonneg", self.b.size),))
+def solve_by_cuts(request: Request) -> Solution:
+    """One trial's request by cutting planes."""
+    K, constraint = request.K, request.constraint
+    if not K.conic:
+        return _project_in_space(request)
+    # a structured constraint that no other method could solve keeps its sharper promise
+    if request.projects:
+        return project_by_cuts(request, 0.25 * FEASIBILITY if constraint.conic else request.tol, constraint.conic)
+    return prox_by_cuts(request, constraint.conic)
 
 
-class Search:
-    """The cuts of a projection: those that it goes by, and all that were ever taken."""
+def _project_in_space(request: Request) -> Solution:
+    """The projection if K is known by its projection alone: K becomes a black box too, in the whole space."""
+    K = request.K
+    space, both = Box(-np.inf, np.inf, dim=K.dim), Stack([request.constraint, SetDistance(K)])
+    whole = request._replace(K=space, constraint=both, max_multiplier=None, max_multiplier_sum=None)
+    solution = project_by_cuts(whole, request.tol / 4)
+    return solution._replace(point=K.project_unchecked(solution.point))
 
-    def __init__(self, constraint: Constraint, dim: int, tol: float, relative: bool) -> None:
-        self.constraint, self.tol, self.relative = constraint, tol, relative
-        self.model, self.past, self.used = Cuts(constraint, dim), Cuts(constraint, dim), 0
 
-    def look(self, x: Array) -> tuple[Array, Array]:
+def project_by_cuts(request: Request, tol: float, relative: bool = False) -> Solution:
+    """The projection p from values and subgradients; the violation is at most tol.
+
+    With ``relative`` the tolerance is a share of the size of the row's terms. That the cuts have no point of K in
+    common proves that the constraint has none either.
+
+    The error of the position is bounded too: if x is the projection onto K and cuts, its optimality conditions and
+    those of p give ‖x − p‖² ≤ Σ ν_i (g_i(x) − model_i(x)) for the multipliers ν of p (those of x are taken in their
+    place). While this exceeds the square of what is wanted, 0.1·tol of the size of x, cuts go on below the tolerance
+    for as long as it shrinks. They are taken where `predict_projection` expects p while its guesses converge, else
+    at x.
+    """
+    return _Search(request, tol, relative).run()
+
+
+class _Search:
+    """The state of a projection by cutting planes: the cuts, the projection x onto them, and the best point so far."""
+
+    def __init__(self, request: Request, tol: float, relative: bool) -> None:
+        self.request, self.tol, self.relative = request, tol, relative
+        K, constraint = request.K, request.constraint
+        self.model = CuttingPlanes(constraint, K.dim)  #: the cuts that are projected onto
+        self.past = CuttingPlanes(constraint, K.dim)  #: all that were ever taken
+        self.used = 0  #: how many these are
+        self.x, self.nu = K.project_unchecked(request.point), np.zeros(0)
+        self.possible, self.stalled = True, False
+        #: of the points that met the tolerance, the one where the model's error is least
+        self.best: Array | None = None
+        self.least_error, self.patience = np.inf, 0
+        self.guess_distance = np.inf  #: from x to the last guess that was used
+
+    def run(self) -> Solution:
+        """Cuts until the position is known, the cuts have no common point, or they make no progress."""
+        while self.possible and not self.stalled:
+            guess = self._next_guess()
+            if guess is not None:
+                self._cut_at_guess(guess)
+            elif not self._cut_at_iterate():
+                break
+            if not self._project_onto_cuts(predicted=guess is not None):
+                break
+        unknown = np.full(self.request.constraint.row_count, np.nan)
+        if self.best is None:
+            return Solution(self.x, unknown, INFEASIBLE, self.used)
+        return Solution(self.best, unknown, CONVERGED, self.used)
+
+    @property
+    def _size(self) -> float:
+        """The unit of the position."""
+        K, x = self.request.K, self.x
+        return max(float(np.linalg.norm(x)), min(float(np.linalg.norm(x - self.request.point)), K.scale))
+
+    @property
+    def _accuracy(self) -> float:
+        """The error of the position that is aimed at."""
+        return max(0.1 * self.tol, BEST_POSITION) * self._size
+
+    def _next_guess(self) -> Guess | None:
+        """Where the projection is expected, if the guesses converge and the next is not the iterate itself."""
+        guess, K, point = None, self.request.K, self.request.point
+        if self.used < self.request.cuts:
+            with ignore_fp_warnings():
+                guess = predict_projection(K, self.model, self.past, self.nu, point, self.x)
+        previous, self.guess_distance = self.guess_distance, np.inf
+        if guess is None:
+            return None
+        distance = float(np.linalg.norm(guess.z - self.x))
+        if not self._accuracy < distance <= 0.5 * previous:
+            return None
+        self.guess_distance = distance
+        return guess
+
+    def _cut_at_guess(self, guess: Guess) -> None:
+        """Cuts where the projection is expected; once a point met the tolerance, beside it, so as to see all pieces."""
+        distance, K = self.guess_distance, self.request.K
+        h = min(distance, max(100.0 * distance**2 / self._size, 0.3 * self._accuracy))
+        points = [(guess.z, guess.owner)] if self.best is None else cut_points(guess, K, h)
+        for at, binding in points:
+            rows, accepted = self._evaluate(at)
+            wanted = rows > 0.0
+            wanted[guess.owner] = False
+            wanted[binding] = True
+            self.possible &= self._add_cuts(at, rows, accepted, wanted, GUESS_SHARE)
+
+    def _cut_at_iterate(self) -> bool:
+        """Cuts at x; False if the search ends with the best point: its position is known, or the limit is reached."""
+        rows, accepted = self._evaluate(self.x)
+        met = bool((rows <= accepted).all())
+        if met:
+            error, nu_sum = self.model.error(self.x, rows), float(self.nu.sum())
+            self.patience = PATIENCE + self.request.K.dim if error <= 0.5 * self.least_error else self.patience - 1
+            if error < self.least_error:
+                self.best, self.least_error = self.x, error
+            known = not (nu_sum == 0.0 or error * nu_sum > self._accuracy**2)  # NaN, an unknown multiplier, too
+            if error == 0.0 or known or self.patience == 0:
+                return False
+        if self.used >= self.request.cuts:
+            if self.best is None:
+                violation = float((rows * self.tol / accepted).max())
+                raise _limit_reached(self.request.cuts, self.tol, self.used, violation)
+            return False
+        wanted = rows > (0.0 if met else accepted)
+        self.possible = self._add_cuts(self.x, rows, accepted, wanted, CUT_SHARE)
+        return True
+
+    def _project_onto_cuts(self, predicted: bool) -> bool:
+        """The next x; False if the cuts have no point of K in common, or, with a best point known, the methods fail."""
+        K, model, size = self.request.K, self.model, self._size
+        try:
+            found = project_onto_rows(K, model.A, model.b, self.request.point)
+        except SolverFailure:
+            if self.best is None:
+                raise
+            return False
+        if found is None:
+            return False
+        moved = float(np.linalg.norm(found[0] - self.x))
+        self.stalled = self.best is not None and not predicted and moved <= SAME_POINT * size
+        self.x, self.nu = found
+        if model.b.size > 2 * K.dim + 20:
+            slack = model.b - model.A @ self.x
+            keep = slack <= SLACK * np.linalg.norm(model.A, axis=1) * max(float(np.linalg.norm(self.x)), 1e-300)
+            model.keep(keep)
+            self.nu = self.nu[keep]
+        return True
+
+    def _evaluate(self, x: Array) -> tuple[Array, Array]:
         """The rows at x, and the violation that is accepted of each."""
-        rows = self.constraint.rows(x)
-        return rows, self.tol * (
-            np.maximum(self.constraint.magnitude(x), 1e-300) if self.relative else np.ones_like(rows)
-        )
+        constraint = self.request.constraint
+        rows = constraint.rows(x)
+        unit = np.maximum(constraint.magnitude(x), 1e-300) if self.relative else np.ones_like(rows)
+        return rows, self.tol * unit
 
-    def cut(self, x: Array, rows: Array, accepted: Array, wanted: NDArray[np.bool_], blur: float) -> bool:
-        """Takes the cuts of the wanted rows; False if a row is positive where it is least, so that no point will do.
+    def _add_cuts(self, x: Array, rows: Array, accepted: Array, wanted: NDArray[np.bool_], share: float) -> bool:
+        """Adds the cuts of the wanted rows; False if a row is positive where it is least: then no point satisfies it.
 
-        They replace older ones that are all but the same, up to this share of the accepted violation.
+        They replace older ones that are nearly the same, up to this share of the accepted violation.
         """
-        jacobian = self.constraint.jacobian(x)
+        jacobian = self.request.constraint.jacobian(x)
         flat = ~jacobian.any(axis=-1)
         wanted = wanted & ~flat
         for cuts in (self.model, self.past):
             cuts.add(x, rows, jacobian, wanted)
-        self.model.merge(int(wanted.sum()), blur * float(accepted.min()))
+        self.model.merge(int(wanted.sum()), share * float(accepted.min()))
         self.used += int(wanted.sum())
         return not (flat & (rows > accepted)).any()
 
 
-def project_cuts(
-    problem: Problem,
-    limit: int,
-    tol: float,
-    project: Door,
-    relative: bool = False,
-) -> tuple[Solution, int]:
-    """The projection p from values and subgradients, and the number of cuts used; the violation is at most tol.
+def prox_by_cuts(request: Request, structured: bool = False) -> Solution:
+    """The request with bounded multipliers from values and subgradients; the error of the model is at most tol.
 
-    With ``relative`` the tolerance is a share of the size of the row's terms. ``project`` is the door to the exact
-    methods; that the cuts have no point of K in common proves that the constraint has none either.
-
-    The position is known too: if x is the projection onto K and cuts, its optimality conditions and those of p give
-    ‖x − p‖² ≤ Σ ν_i (g_i(x) − model_i(x)) for the multipliers ν of p (those of x are taken in their place). While this
-    exceeds the square of what is wanted, 0.1·tol of the size of x, cuts go on below the tolerance for as long as it
-    shrinks. They are taken where `foretell` expects p while its guesses close in, else at x.
+    If x is the result of the model and p that of the problem, ‖x − p‖² ≤ Σ_i max_multiplier_i (g_i(x) − model_i(x)^+).
+    Of a ``structured`` constraint so much is accepted as leaves x right to BEST_POSITION of its size, or as may be
+    rounding.
     """
-    K, constraint, point, _, _ = problem
-    search = Search(constraint, K.dim, tol, relative)
-    model = search.model
-    x, nu, possible = K.project_unchecked(point), np.zeros(0), True
-    settled, least, patience = None, np.inf, 0  # of the points that met the tolerance, the one the cuts explain best
-    ahead, stuck = np.inf, False
-    while possible and not stuck:
-        size = max(float(np.linalg.norm(x)), min(float(np.linalg.norm(x - point)), K.scale))
-        sharp = max(0.1 * tol, SHARPEST) * size
-        with ignore_fp_warnings():
-            guess = foretell(K, model, search.past, nu, point, x) if search.used < limit else None
-        before, ahead = ahead, np.inf if guess is None else float(np.linalg.norm(guess.z - x))
-        leap = guess is not None and sharp < ahead <= 0.5 * before
-        if guess is not None and leap:
-            h = min(ahead, max(100.0 * ahead**2 / size, 0.3 * sharp))
-            for at, binding in [(guess.z, guess.owner)] if settled is None else beside(guess, K, h, project):
-                rows, accepted = search.look(at)
-                wanted = rows > 0.0
-                wanted[guess.owner] = False
-                wanted[binding] = True
-                possible &= search.cut(at, rows, accepted, wanted, 0.1)
-        else:
-            ahead = np.inf
-            rows, accepted = search.look(x)
-            met = bool((rows <= accepted).all())
-            if met:
-                error, price = model.error(x, rows), float(nu.sum())
-                patience = PATIENCE + K.dim if error <= 0.5 * least else patience - 1
-                if error < least:
-                    settled, least = x, error
-                if error == 0.0 or not (price == 0.0 or error * price > sharp**2) or patience == 0:
-                    break
-            if search.used >= limit:
-                if settled is None:
-                    raise _limit_reached(limit, tol, search.used, float((rows * tol / accepted).max()))
-                break
-            possible = search.cut(x, rows, accepted, rows > (0.0 if met else accepted), 1e-5)
-        try:
-            found = project(K, Affine(model.A, model.b), point)
-        except SolverFailure:
-            if settled is None:
-                raise
-            break
-        if found is None:
-            break
-        stuck = settled is not None and not leap and float(np.linalg.norm(found[0] - x)) <= 1e-13 * size
-        x, nu = found
-        if model.b.size > 2 * K.dim + 20:
-            slack = model.b - model.A @ x
-            keep = slack <= 1e-6 * np.linalg.norm(model.A, axis=1) * max(float(np.linalg.norm(x)), 1e-300)
-            model.forget(keep)
-            nu = nu[keep]
-    nothing = np.full(constraint.row_count, np.nan)
-    if settled is None:
-        return Solution(x, nothing, INFEASIBLE), search.used
-    return Solution(settled, nothing, CONVERGED), search.used
-
-
-def prox_cuts(problem: Problem, limit: int, tol: float, structured: bool = False) -> tuple[Solution, int]:
-    """The problem of finite caps from values and subgradients, and the number of cuts; the model errs by ≤ tol.
-
-    If x is the result of the model and p that of the problem, ‖x − p‖² ≤ Σ_i cap_i (g_i(x) − model_i(x)^+). Of a
-    ``structured`` constraint so much is accepted as leaves x right to SHARPEST of its size, or as may be rounding.
-    """
-    K, constraint, point, cap, total = problem
-    model = Cuts(constraint, K.dim)
-    nothing = np.full(constraint.row_count, np.nan)
+    K, constraint, point, *_ = request
+    limit, bounds = request.cuts, np.minimum(request.row_bounds, request.sum_bound)
+    model = CuttingPlanes(constraint, K.dim)
+    unknown = np.full(constraint.row_count, np.nan)
     x, used = K.project_unchecked(point), 0
     while True:
-        rows, accepted = constraint.rows(x), np.full(constraint.row_count, tol)
+        rows, accepted = constraint.rows(x), np.full(constraint.row_count, request.tol)
         if structured:
             size = max(float(np.linalg.norm(x)), K.scale)
-            enough = (SHARPEST * size) ** 2 / np.maximum(np.minimum(cap, total), 1e-100)
-            accepted = np.maximum(enough, ROUNDING * constraint.magnitude(x))
-        wrong = rows - np.maximum(model.rows_unchecked(x), 0.0)
-        if (wrong <= accepted).all():
-            return Solution(x, nothing, CONVERGED), used
+            enough = (BEST_POSITION * size) ** 2 / np.maximum(bounds, 1e-100)
+            accepted = np.maximum(enough, CUT_ROUNDING * constraint.magnitude(x))
+        error = rows - np.maximum(model.rows_unchecked(x), 0.0)
+        wanted = error > accepted
+        if (error <= accepted).all():
+            return Solution(x, unknown, CONVERGED, used)
         if used >= limit:
-            raise _limit_reached(limit, tol, used, float(wrong.max()))
-        wanted = wrong > accepted
+            raise _limit_reached(limit, request.tol, used, float(error.max()))
         jacobian = constraint.jacobian(x)
         if not jacobian[wanted].any(axis=-1).all():
             raise InvalidInput("constraint: the subgradient of a violated row is 0, so the row is positive everywhere")
         model.add(x, rows, jacobian, wanted)
         used += int(wanted.sum())
-        solution = solve_conic(problem._replace(constraint=model))
-        if solution is None or solution.status != CONVERGED:
-            return Solution(x, nothing, UNCONVERGED), used
+        solution = solve_conic(request._replace(constraint=model))
+        if solution.status != CONVERGED:
+            return Solution(x, unknown, UNCONVERGED, used)
         x = solution.point
 
 
-def _limit_reached(limit: int, tol: float, used: int, wrong: float) -> CutLimit:
+def _limit_reached(limit: int, tol: float, used: int, violation: float) -> CutLimit:
     return CutLimit(
-        f"cuts: the bound of {limit} cutting planes was reached at a violation of {wrong:.3g} (tol = {tol:g}); "
+        f"cuts: the bound of {limit} cutting planes was reached at a violation of {violation:.3g} (tol = {tol:g}); "
         "raise `cuts`, or describe the constraint by its structure instead of as a black box",
         cuts=used,
-        violation=wrong,
+        violation=violation,
     )
-
-
-def least_cuts(
-    K: ConvexSet, constraint: Constraint, unit: Array, point: Array, limit: int, tol: float
-) -> tuple[float, Array] | None:
-    """The least t for which some x in K has g_i(x) ≤ t·unit_i, to tol, and such an x; None if it was not found.
-
-    A set that is known by its projection alone is cut out of a box by its supporting halfspaces; the box grows for as
-    long as the result touches it.
-    """
-    if K.conic:
-        return _least_in(K, K, constraint, unit, point, limit, tol)
-    both = Stack([constraint, Membership(K)])
-    foot = K.project_unchecked(point)
-    radius = min(K.diameter, 10.0 * max(float(np.abs(foot).max()), float(np.abs(foot - point).max()), 1e-300))
-    for _ in range(8):
-        outer = Box(foot - radius, foot + radius)
-        found = _least_in(K, outer, both, np.append(unit, 0.0), foot, limit, tol)
-        if found is None or radius >= K.diameter or np.abs(found[1] - foot).max() < 0.99 * radius:
-            return found
-        radius *= 100.0
-    return None
-
-
-def _least_in(
-    K: ConvexSet, outer: ConvexSet, constraint: Constraint, unit: Array, point: Array, limit: int, tol: float
-) -> tuple[float, Array] | None:
-    """Kelley's method for min of max_i g_i/unit_i over the outer set; rows with unit 0 hold K and are not relaxed."""
-    relaxed = unit > 0
-    model = Cuts(constraint, K.dim)
-    x = outer.project_unchecked(point)
-    best, best_x = np.inf, K.project_unchecked(x)
-    for _ in range(limit):
-        rows, inside = constraint.rows(x), K.project_unchecked(x)
-        height = float((constraint.rows(inside)[relaxed] / unit[relaxed]).max())
-        if height < best:
-            best, best_x = height, inside
-        model.add(x, rows, constraint.jacobian(x), relaxed | (rows > 0))
-        found = least_conic(outer, model, unit, outer.project_unchecked(best_x))
-        if found is None:
-            return None
-        below, x = found
-        if best - below <= tol * max(1.0, abs(best)):
-            break
-    return best, best_x

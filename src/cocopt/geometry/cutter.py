@@ -1,4 +1,4 @@
-"""The cutter: the step onto a constraint that needs only its value and one subgradient."""
+"""The cutter: a step towards {g ≤ 0} that needs only the value of g and one subgradient."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def cut(x: Array, violation: Array, subgradient: Array) -> Array:
     >>> cut(np.array([1.0, 1.0]), np.array(5.0), np.array([3.0, 4.0]))
     array([0.4, 0.2])
     """
-    size = np.abs(subgradient).max(axis=-1)  # taken out first, so that no square leaves the range of the numbers
+    size = np.abs(subgradient).max(axis=-1)  # taken out first, so that no square overflows or underflows
     flat = size == 0.0
     if flat.any():
         trials = np.flatnonzero(flat & (violation > 0.0))

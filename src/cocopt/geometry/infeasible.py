@@ -1,6 +1,6 @@
-"""Infeasible projections: no nearest point, but one that is farther from no point of K, by an oracle that is cheap.
+"""Infeasible projections: a point that is no farther from any point of K than the target is, by a cheap oracle.
 
-For sets whose projection is dear: one needs a separating hyperplane, the other a linear minimiser. Both are due to
+For sets whose projection is expensive: one needs a separating hyperplane, the other a linear minimiser. Both are due to
 Garber and Kretzu (COLT 2022). K has to lie in a ball of radius ``outer`` around its ``center``.
 """
 
@@ -39,9 +39,9 @@ def by_separation(
     separate : callable
         Of points (..., n): the normals n, with 0 for a point of K.
     inner, outer : float
-        Radii of balls around the center, of which K holds the one and the other holds K.
+        Radii of balls around the center: K contains the inner ball, the outer ball contains K.
     delta : float
-        δ in (0, 1): small values give up less of K and take more calls.
+        δ in (0, 1): small values exclude less of K and take more calls.
     center : array (n,)
 
     References
@@ -60,7 +60,7 @@ def by_separation(
     """
     if scalar("delta", delta, positive=True) >= 1.0:
         raise InvalidInput(f"delta: expected a number below 1, got {delta}")
-    y = _scaled(require_finite("point", point) - center, scalar("outer", outer, positive=True))
+    y = _project_onto_ball(require_finite("point", point) - center, scalar("outer", outer, positive=True))
     step = delta * scalar("inner", inner, positive=True)
     for _ in range(math.ceil((2.0 * outer / step) ** 2) + 2):
         normal = require_finite("separate", np.asarray(separate(y + center), dtype=float))
@@ -70,8 +70,8 @@ def by_separation(
             return result
         y = y - step * normal / np.where(length > 0.0, length, 1.0)[..., None]
     raise SolverFailure(
-        "by_separation: expected normals that separate from K, which has to hold a ball of radius `inner`, "
-        "got some that led nowhere"
+        "by_separation: expected normals that separate from K, which has to contain a ball of radius `inner`, "
+        "got some with which the iteration did not end"
     )
 
 
@@ -90,7 +90,7 @@ def by_linear_oracle(
         until ‖x − y‖² ≤ 3ε:  Frank–Wolfe with exact line search from x on ‖x − y‖², to ⟨x − y, x − w⟩ ≤ ε;
                               y ← y − γ(y − x),   γ = 2ε/‖start − point‖²
 
-    Whoever carries y along and plays x stays in K.
+    A learner that plays x and goes on from y plays in K.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def by_linear_oracle(
     minimise : callable
         Of c (..., n): w = argmin over K of ⟨c, w⟩.
     outer : float
-        The radius of a ball around the center that holds K.
+        The radius of a ball around the center that contains K.
     eps : float
         ε; small values take more calls.
     center : array (n,)
@@ -123,7 +123,7 @@ def by_linear_oracle(
     point, x = np.broadcast_arrays(require_finite("point", point), require_finite("start", start))
     square = np.vecdot(x - point, x - point)
     far = square > 3.0 * eps
-    y = _scaled(point - center, outer) + center
+    y = _project_onto_ball(point - center, outer) + center
     gamma = 2.0 * eps / np.where(far, square, 1.0)
     limit = math.ceil(100.0 * (1.0 + outer * outer / eps)) * math.ceil(1.0 + outer * outer / eps)
     for _ in range(limit):
@@ -137,11 +137,14 @@ def by_linear_oracle(
         x = x + share[..., None] * (w - x)
         y = y + np.where(far & small, gamma, 0.0)[..., None] * (x - y)
         far = far & (np.vecdot(x - y, x - y) > 3.0 * eps)
-    raise SolverFailure("by_linear_oracle: expected minimisers over a K that `outer` bounds, got some that led nowhere")
+    raise SolverFailure(
+        "by_linear_oracle: expected minimisers over a K that `outer` bounds, "
+        "got some with which the iteration did not end"
+    )
 
 
-def _scaled(point: Array, radius: float) -> Array:
-    """The point, or the one on the sphere towards it if it is beyond."""
+def _project_onto_ball(point: Array, radius: float) -> Array:
+    """The projection onto the ball of that radius around 0."""
     length = np.sqrt(np.vecdot(point, point))
     scaled: Array = point / np.maximum(1.0, length / radius)[..., None]
     return scaled

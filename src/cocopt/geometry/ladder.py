@@ -1,35 +1,123 @@
-"""The ladder of methods: what is asked of it, and its answer."""
+"""The ladder of methods: a table, and the descent that goes through it.
+
+A request is solved in two stages. First all trials at once, by the compiled kernels or, for more rows, DAQP
+(`solve_batch`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
+its optimality conditions:
+
+1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
+2. daqp: an active-set solver, for polyhedra with more rows;
+3. clarabel: an interior-point solver, for everything that has a conic form;
+4. dual: for affine rows over a set that is known by its projection alone;
+5. cuts: for constraints that are known by value and subgradient alone.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
-from cocopt.arrays import Array
-from cocopt.constraints import Constraint
-from cocopt.geometry.project import Projection, descend
-from cocopt.sets.base import ConvexSet
+import numpy as np
 
-__all__ = ["Request", "solve"]
+from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
+from cocopt.errors import InfeasibleRound
+from cocopt.geometry.batch import Batch, solve_batch
+from cocopt.geometry.cuts import solve_by_cuts
+from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
+from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
+from cocopt.sets.ball import Ball
+from cocopt.sets.box import Box
+from cocopt.tolerances import SATISFIED
+
+__all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
+
+_ZERO = np.float64(0.0)
 
 
-class Request(NamedTuple):
-    """argmin over x in K of ½‖x − point‖² + penalty(x), on checked arguments; without bounds, P_{K ∩ {g ≤ 0}}(point).
+def _cuts_apply(request: Request) -> bool:
+    return request.constraint.affine() is None if request.K.conic else request.projects
 
-    The penalty is Σ_i max_multiplier_i g_i^+(x) with a bound for each row's multiplier, or max_multiplier_sum·max_i
-    g_i^+(x) with one for their sum.
-    """
 
-    K: ConvexSet
-    constraint: Constraint
-    point: Array  #: (..., n)
-    max_multiplier: Array | None = None  #: (..., M)
-    max_multiplier_sum: Array | None = None  #: (...)
-    infeasible: str = "raise"  #: or "nearest": what to do if K ∩ {g ≤ 0} is empty
-    cuts: int = 500  #: for black boxes, the largest number of cutting planes per trial
-    tol: float = 1e-7  #: for black boxes, the violation that is accepted
+#: the ladder, in the order in which methods are tried
+METHODS: tuple[Method, ...] = (
+    *STRUCTURED,
+    Method("cuts", _cuts_apply, solve_by_cuts, lambda _: "cutting planes from values and subgradients"),
+)
+
+
+def first_method(request: Request) -> Method | None:
+    """The first method that applies to one trial's request."""
+    return next((method for method in METHODS if method.applies(request)), None)
 
 
 def solve(request: Request) -> Projection:
-    """The answer, by the first method of the ladder whose result passes its check, trial by trial."""
-    K, constraint, point, each, of_sum, infeasible, cuts, tol = request
-    return descend(K, constraint, point, each, of_sum, infeasible, cuts, tol)
+    """The answer, by the first method of the ladder whose result passes its check, trial by trial.
+
+    If all trials are feasible, ``feasible`` is one `np.True_` and ``least_violation`` one 0.
+    """
+    K, constraint, point, max_multiplier, max_multiplier_sum, _, _, _ = request
+    try:
+        found = solve_batch(K, constraint, point, max_multiplier, max_multiplier_sum)
+    except RuntimeWarning:  # of an overflow, where warnings are errors: the statuses report what it did
+        with ignore_fp_warnings():  # (not always, since that takes as long as a small projection)
+            found = solve_batch(K, constraint, point, max_multiplier, max_multiplier_sum)
+    except ValueError:
+        trial_shape(constraint, point)  # raises if the leading axes do not fit
+        raise
+    if found is None:
+        return _solve_each(request, *_project_onto_set(request), None, "set")
+    x, nu, status, method = found
+    if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
+        return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
+    return _solve_rest(request, found)
+
+
+def _solve_rest(request: Request, found: Batch) -> Projection:
+    """The second stage, for the trials that the first did not solve."""
+    x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
+    K, constraint = request.K, request.constraint
+    if (status == NONFINITE).any():
+        require_finite("point", request.point)
+        constraint.raise_nonfinite(request.point)
+    todo = status != CONVERGED
+    unbounded = request.max_multiplier is None and request.max_multiplier_sum is None
+    if constraint.row_count == 1 and type(K) in (Box, Ball) and unbounded:
+        empty = status == INFEASIBLE  # proved by the kernel, and x is the point of least violation already
+        nu[empty] = np.nan
+        return _solve_each(request, x, todo & ~empty, nu, method, empty)
+    return _solve_each(request, x, todo, nu, method)
+
+
+def _solve_each(
+    request: Request, x: Array, todo: Any, nu: Array | None, method: str, empty: Any = np.False_
+) -> Projection:
+    """The trials marked in ``todo``, each down the ladder; x and nu hold the others' results.
+
+    Those marked ``empty`` have no feasible point, and x is the one of least violation.
+    """
+    shape = x.shape[:-1]
+    feasible = np.array(np.broadcast_to(~empty, shape))
+    least = np.zeros(shape)
+    if np.any(empty):
+        least = np.where(feasible, 0.0, request.constraint.rows_unchecked(x).max(axis=-1))
+    used = 0
+    for index in map(tuple, np.argwhere(todo)):
+        outcome = solve_trial(trial_request(request, shape, index), METHODS)
+        x[index], method = outcome.point, outcome.method
+        if nu is not None:
+            nu[index] = np.nan if outcome.multipliers is None else outcome.multipliers
+        feasible[index], least[index] = outcome.feasible, outcome.least_violation
+        used += outcome.cuts
+    if request.infeasible == "raise" and not feasible.all():
+        trials = np.flatnonzero(~feasible)
+        raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials])
+    return Projection(x, method, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
+
+
+def _project_onto_set(request: Request) -> tuple[Array, Any]:
+    """P_K(point), and where that violates the constraint."""
+    K, constraint, point, *_ = request
+    require_finite("point", point)
+    shape = trial_shape(constraint, point)
+    x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
+    rows = constraint.rows(x)
+    return x, (rows > SATISFIED * constraint.magnitude(x)).any(axis=-1)

@@ -27,9 +27,9 @@ from cocopt.arrays import Array
 from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.ladder import Request, solve
-from cocopt.geometry.problem import SATISFIED
-from cocopt.geometry.project import Projection, _trial
+from cocopt.geometry.problem import Projection, trial_constraint
 from cocopt.sets.base import ConvexSet
+from cocopt.tolerances import SATISFIED
 
 __all__ = ["PersistentIntersection"]
 
@@ -411,7 +411,7 @@ class PersistentIntersection(NamedTuple):
             return after, y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
         n, kernel = self.K.dim, kernels()
         memory = (
-            *kernel.scratch(own.right.size + self.working.shape[1], n),
+            *kernel.workspace_memory(own.right.size + self.working.shape[1], n),
             after.near.work,
             kernel.lane_memory(kernel.ROWS, n),
         )
@@ -531,7 +531,9 @@ class PersistentIntersection(NamedTuple):
 
     def _curved(self, c: int, i: int) -> Constraint:
         """A curved constraint in one trial."""
-        return _trial(self.curved[c], self.batch, tuple(np.unravel_index(i, self.batch)) if self.batch else ())
+        return trial_constraint(
+            self.curved[c], self.batch, tuple(np.unravel_index(i, self.batch)) if self.batch else ()
+        )
 
     def _whole(self, i: int) -> Constraint:
         """Everything that a trial has to satisfy."""

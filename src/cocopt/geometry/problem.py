@@ -1,4 +1,4 @@
-"""One trial's problem, as every method of the ladder sees it."""
+"""What is asked of the ladder of methods, what it answers, and the checks of arguments that its callers share."""
 
 from __future__ import annotations
 
@@ -6,37 +6,115 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.arrays import Array
-from cocopt.cones import Cones
+from cocopt.arrays import Array, describe
 from cocopt.constraints import Constraint
+from cocopt.errors import InvalidInput
 from cocopt.sets.base import ConvexSet
+from cocopt.tolerances import BLACK_BOX, SATISFIED
 
-__all__ = ["SATISFIED", "Membership", "Problem", "Relaxed", "excess"]
+__all__ = [
+    "MAX_CUTS",
+    "Projection",
+    "Request",
+    "check_arguments",
+    "relative_violation",
+    "trial_constraint",
+    "trial_request",
+    "trial_shape",
+]
 
-SATISFIED = 1e-10  # a row violated by less than this share of its terms counts as satisfied (the promise is 1e-9)
+MAX_CUTS = 500  # cutting planes per trial, unless a caller asks for another limit
 VANISHING = 1e-4  # a row's terms below this share of those at K's scale: 1e-9 of them is rounding
 
 
-class Problem(NamedTuple):
-    """argmin over x in K of ½‖x − point‖² + the penalty of the caps (all infinite: the projection onto K ∩ {g ≤ 0}).
+class Request(NamedTuple):
+    """argmin over x in K of ½‖x − point‖² + penalty(x), on checked arguments; without bounds, P_{K ∩ {g ≤ 0}}(point).
 
-    The penalty is Σ_i cap_i g_i^+ for a cap a row, or cap·max_i g_i^+ for a single ``total`` cap.
+    The penalty is Σ_i max_multiplier_i g_i^+(x) with a bound for each row's multiplier, or max_multiplier_sum·max_i
+    g_i^+(x) with one for their sum. Leading axes are trials; `trial_request` is the request of one of them.
     """
 
     K: ConvexSet
     constraint: Constraint
-    point: Array
-    cap: Array
-    total: float = np.inf
+    point: Array  #: (..., n)
+    max_multiplier: Array | None = None  #: (..., M)
+    max_multiplier_sum: Array | None = None  #: (...)
+    infeasible: str = "raise"  #: or "nearest": what to do if K ∩ {g ≤ 0} is empty
+    cuts: int = MAX_CUTS  #: for black boxes, the largest number of cutting planes per trial
+    tol: float = BLACK_BOX  #: for black boxes, the violation that is accepted
 
     @property
     def projects(self) -> bool:
-        """Whether this is a projection, without any finite cap."""
-        return bool(np.isinf(self.cap).all() and np.isinf(self.total))
+        """Whether this is a projection: no multiplier has a finite bound."""
+        return all(bound is None or bool(np.isinf(bound).all()) for bound in self[3:5])
+
+    @property
+    def row_bounds(self) -> Array:
+        """Of one trial's request: the bound of each row's multiplier, (M,)."""
+        bound = self.max_multiplier
+        return np.full(self.constraint.row_count, np.inf) if bound is None else bound
+
+    @property
+    def sum_bound(self) -> float:
+        """Of one trial's request: the bound of the multipliers' sum."""
+        return np.inf if self.max_multiplier_sum is None else float(self.max_multiplier_sum)
 
 
-def excess(K: ConvexSet, constraint: Constraint, x: Array, demanded: Any = True) -> float:
-    """The worst violation at x in K's and the rows' own units, of the rows ``demanded``: 1e-9 is what we promise.
+class Projection(NamedTuple):
+    """The answer to a `Request`; all but ``method`` and ``cuts`` have the leading axes of the trials."""
+
+    point: Array  #: the projections, (..., n)
+    method: str  #: the method that solved the last trial
+    feasible: Any  #: whether K ∩ {g ≤ 0} has a point, bool (...)
+    least_violation: Any  #: the least value of max_i g_i over K where it has none, else 0, (...)
+    multipliers: Array | None = None  #: of the rows, (..., M), NaN where the method does not yield them
+    cuts: int = 0  #: how many cutting planes were used in all
+
+
+def check_arguments(K: Any, constraint: Any) -> None:
+    """Raises unless K is a set and the constraint is None or one of the same dimension."""
+    if not isinstance(K, ConvexSet):
+        raise InvalidInput(f"K: expected a set such as cocopt.Box, got {describe(K)}")
+    if constraint is None:
+        return
+    if not isinstance(constraint, Constraint):
+        raise InvalidInput(f"constraint: expected a constraint such as constraints.Affine, got {describe(constraint)}")
+    if constraint.dim is not None and constraint.dim != K.dim:
+        raise InvalidInput(f"constraint: expected dimension {K.dim} as that of K, got {constraint.dim}")
+
+
+def trial_shape(constraint: Constraint, point: Array) -> tuple[int, ...]:
+    """The leading axes of the point and of the constraint together."""
+    try:
+        return np.broadcast_shapes(point.shape[:-1], constraint.batch)
+    except ValueError:
+        raise InvalidInput(
+            f"point: expected leading axes that broadcast against the constraint's {constraint.batch}, "
+            f"got {point.shape[:-1]}"
+        ) from None
+
+
+def trial_constraint(constraint: Constraint, shape: tuple[int, ...], index: tuple[Any, ...]) -> Constraint:
+    """The constraint of one trial, its leading axes broadcast against those of all trials."""
+    batch = constraint.batch
+    own = index[len(shape) - len(batch) :]
+    return constraint.trials(tuple(0 if size == 1 else i for size, i in zip(batch, own, strict=True)))
+
+
+def trial_request(request: Request, shape: tuple[int, ...], index: tuple[Any, ...]) -> Request:
+    """The request of one trial, the leading axes broadcast against those of all trials."""
+    K, constraint, point, each, of_sum, *_ = request
+    M = constraint.row_count
+    return request._replace(
+        constraint=trial_constraint(constraint, shape, index),
+        point=np.broadcast_to(point, (*shape, K.dim))[index],
+        max_multiplier=None if each is None else np.broadcast_to(each, (*shape, M))[index],
+        max_multiplier_sum=None if of_sum is None else np.broadcast_to(of_sum, shape)[index],
+    )
+
+
+def relative_violation(K: ConvexSet, constraint: Constraint, x: Array, rows_required: Any = True) -> float:
+    """The worst violation at x in K's and the rows' own units, over the rows required; FEASIBILITY is promised.
 
     Where the terms of a row vanish, as at 0 if its right-hand side does, rounding at the scale of K is no violation.
     """
@@ -44,60 +122,5 @@ def excess(K: ConvexSet, constraint: Constraint, x: Array, demanded: Any = True)
     rows, unit = constraint.rows_unchecked(x), np.maximum(constraint.magnitude(x), 1e-300)
     if (rows > SATISFIED * unit).any():
         unit = np.maximum(unit, VANISHING * constraint.magnitude(np.full(x.shape, K.scale)))
-    of_rows = float(np.max(rows / unit, initial=0.0, where=demanded))
+    of_rows = float(np.max(rows / unit, initial=0.0, where=rows_required))
     return max(of_set, of_rows)
-
-
-class Relaxed(Constraint):
-    """g_i(x) ≤ t_i in place of g_i(x) ≤ 0, for a single constraint."""
-
-    __slots__ = ("dim", "of", "row_count", "t")
-
-    def __init__(self, of: Constraint, t: Array) -> None:
-        self.of, self.t = of, t
-        self.dim = of.dim
-        self.row_count = of.row_count
-
-    def rows_unchecked(self, x: Array) -> Array:
-        return self.of.rows_unchecked(x) - self.t
-
-    def jacobian_unchecked(self, x: Array) -> Array:
-        return self.of.jacobian_unchecked(x)
-
-    def magnitude(self, x: Array) -> Array:
-        return np.maximum(self.of.magnitude(x), np.abs(self.t))
-
-    def affine(self) -> tuple[Array, Array] | None:
-        rows = self.of.affine()
-        return None if rows is None else (rows[0], rows[1] + self.t)
-
-    @property
-    def conic(self) -> bool:
-        return self.of.conic
-
-    def cones(self) -> Cones | None:
-        return self._relaxed(self.of.cones())
-
-    def cones_near(self, center: Array, size: float) -> Cones | None:
-        return self._relaxed(self.of.cones_near(center, size))
-
-    def _relaxed(self, cones: Cones | None) -> Cones | None:
-        return None if cones is None else cones._replace(b=cones.b + cones.E @ self.t)
-
-
-class Membership(Constraint):
-    """The distance from K as a constraint: ‖x − P_K(x)‖ ≤ 0, for sets that are known by their projection alone."""
-
-    __slots__ = ("K", "dim")
-
-    def __init__(self, K: ConvexSet) -> None:
-        self.K, self.dim = K, K.dim
-
-    def rows_unchecked(self, x: Array) -> Array:
-        distance: Array = np.linalg.norm(x - self.K.project_unchecked(x), axis=-1, keepdims=True)
-        return distance
-
-    def jacobian_unchecked(self, x: Array) -> Array:
-        away = x - self.K.project_unchecked(x)
-        unit: Array = away / np.maximum(np.linalg.norm(away, axis=-1, keepdims=True), 1e-300)
-        return unit[..., None, :]

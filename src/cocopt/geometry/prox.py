@@ -1,4 +1,4 @@
-"""The hinge prox: a projection that may give up on a constraint when holding it costs more than a given price."""
+"""The hinge prox: a projection with bounded multipliers, which violates a constraint rather than exceed the bound."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ from typing import Literal
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, as_floats, as_points, describe, positive_int, require_finite, scalar
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    as_floats,
+    as_points,
+    describe,
+    make_tuple,
+    positive_int,
+    require_finite,
+    scalar,
+)
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
-from cocopt.geometry.project import Projection, _check, descend, trials
+from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, solve
+from cocopt.geometry.problem import check_arguments, trial_shape
 from cocopt.sets.base import ConvexSet
+from cocopt.tolerances import BLACK_BOX
 
 __all__ = ["hinge_prox", "solve_hinge_prox"]
 
@@ -24,8 +36,8 @@ def hinge_prox(
     linear: ArrayLike | None = None,
     rho: float = 0.5,
     cap: Literal["each", "sum"] = "each",
-    cuts: int = 500,
-    tol: float = 1e-7,
+    cuts: int = MAX_CUTS,
+    tol: float = BLACK_BOX,
 ) -> Array:
     """argmin over x in K of ⟨linear, x⟩ + penalty(x) + rho‖x − point‖².
 
@@ -45,12 +57,12 @@ def hinge_prox(
         Positive.
     cap : "each" or "sum"
     cuts, tol : int, float
-        For black boxes: the largest number of cutting planes a trial, and the error of the penalty's model that is
+        For black boxes: the largest number of cutting planes per trial, and the error of the penalty's model that is
         accepted.
 
     Examples
     --------
-    A price of 0.2 moves the point by 0.2; the constraint would ask for 0.5, which a price of 1 pays in full.
+    A weight of 0.2 moves the point by 0.2; the constraint asks for 0.5, which a weight of 1 is enough for.
 
     >>> import cocopt
     >>> from cocopt import Box, constraints
@@ -60,7 +72,7 @@ def hinge_prox(
     >>> cocopt.hinge_prox(K, g, [1.5, 1.0], weight=1.0)
     array([1., 1.])
     """
-    _check(K, constraint)
+    check_arguments(K, constraint)
     if constraint is None:
         raise InvalidInput("constraint: expected a constraint such as constraints.Affine, got None")
     if cap not in ("each", "sum"):
@@ -71,23 +83,29 @@ def hinge_prox(
     target = require_finite("point", as_points("point", point, K.dim))
     if linear is not None:
         target = target - require_finite("linear", as_points("linear", linear, K.dim)) / double
-    price = require_finite("weight", as_floats("weight", weight), infinities=True) / double
-    if (price < 0).any():
-        raise InvalidInput(f"weight: expected non-negative numbers, got {float(price.min()) * double}")
-    shape = trials(constraint, target)
+    bound = require_finite("weight", as_floats("weight", weight), infinities=True) / double
+    if (bound < 0).any():
+        raise InvalidInput(f"weight: expected non-negative numbers, got {float(bound.min()) * double}")
+    shape = trial_shape(constraint, target)
     wanted = (*shape, constraint.row_count) if cap == "each" else shape
     try:
-        np.broadcast_to(price, wanted)
+        np.broadcast_to(bound, wanted)
     except ValueError:
-        raise InvalidInput(f"weight: expected a shape that broadcasts to {wanted}, got {price.shape}") from None
-    return solve_hinge_prox(K, constraint, target, price, cap, cuts, tol).point
+        raise InvalidInput(f"weight: expected a shape that broadcasts to {wanted}, got {bound.shape}") from None
+    return solve_hinge_prox(K, constraint, target, bound, cap, cuts, tol).point
 
 
 def solve_hinge_prox(
-    K: ConvexSet, constraint: Constraint, target: Array, price: Array, cap: str, cuts: int = 500, tol: float = 1e-7
+    K: ConvexSet,
+    constraint: Constraint,
+    target: Array,
+    max_multiplier: Array,
+    cap: str,
+    cuts: int = MAX_CUTS,
+    tol: float = BLACK_BOX,
 ) -> Projection:
     """argmin over x in K of ½‖x − target‖² + penalty(x), on checked arguments."""
-    if constraint.row_count == 1 or cap == "each":
-        price = np.asarray(price)[..., None] if cap == "sum" else np.atleast_1d(price)
-        return descend(K, constraint, target, price, None, "raise", cuts, tol)
-    return descend(K, constraint, target, None, price, "raise", cuts, tol)
+    if cap == "sum" and constraint.row_count > 1:
+        return solve(make_tuple(Request, (K, constraint, target, None, max_multiplier, "raise", cuts, tol)))
+    each = np.asarray(max_multiplier)[..., None] if cap == "sum" else np.atleast_1d(max_multiplier)
+    return solve(make_tuple(Request, (K, constraint, target, each, None, "raise", cuts, tol)))

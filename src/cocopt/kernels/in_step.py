@@ -10,11 +10,12 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order
 from cocopt.kernels._vector import WIDTH
-from cocopt.kernels.active_set import in_box
+from cocopt.kernels.active_set import hinge_prox_box
 from cocopt.kernels.lanes import SLOTS, STEPS, in_use, leave, lines, prepare, rest, step
-from cocopt.kernels.level import box_level
-from cocopt.kernels.rounding import FAR, NEVER, rounding
+from cocopt.kernels.level import hinge_prox_box_sum
+from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
+from cocopt.tolerances import FAR_TARGET, NEVER_BINDS
 
 __all__ = ["box_rows_in_step"]
 
@@ -35,8 +36,8 @@ def take(lane, t, y, A, b, memory, at):
         known = length == length and b[own, i] == b[own, i]  # (NaN is kept from what would warn of it)
         length = min(max(length, 1e-300), 1e300) if known else 0.0
         unit = 1.0 / np.sqrt(length) if known else 0.0
-        right = b[own, i] * unit if known and b[own, i] != np.inf else NEVER
-        fits = fits and 1e-300 < length < 1e300 and abs(right) <= NEVER
+        right = b[own, i] * unit if known and b[own, i] != np.inf else NEVER_BINDS
+        fits = fits and 1e-300 < length < 1e300 and abs(right) <= NEVER_BINDS
         memory[at.right + i, lane], memory[at.label + i, lane] = right, unit
         for j in range(n):
             memory[at.rows + i * n + j, lane] = A[own, i, j] * unit
@@ -61,7 +62,7 @@ def accept(lane, t, price, memory, at, x, nu):
     for j in range(x.shape[1]):
         x[t, j] = memory[at.x + j, lane]
     x_norm = memory[at.x_norm, lane]
-    return total <= price and (total == 0.0 or x_norm == 0.0 or memory[at.y_norm, lane] <= FAR * x_norm)
+    return total <= price and (total == 0.0 or x_norm == 0.0 or memory[at.y_norm, lane] <= FAR_TARGET * x_norm)
 
 
 @guvectorize(
@@ -71,10 +72,10 @@ def accept(lane, t, price, memory, at, x, nu):
     ],
     "(t,n),(n),(n),(p,m,n),(p,m),(q),(m),(w,n),(u,m),(v,e)->(t,n),(t,m),(t)",
 )
-def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, nu, status):
+def box_rows_in_step(y, lower, upper, A, b, price, cap, dim_memory, row_memory, memory, x, nu, status):
     """As `box_rows`, or with a finite price as `box_rows_sum`, for t trials, which may share (A, b) or the price.
 
-    ``cap`` is infinite, ``wide`` and ``tall`` come from `scratch` and ``memory`` from `lane_memory`.
+    ``cap`` is infinite, ``dim_memory`` and ``row_memory`` come from `workspace_memory`, ``memory`` from `lane_memory`.
     """
     T, M = nu.shape
     each, each_price = A.shape[0] > 1, price.shape[0] > 1
@@ -101,10 +102,13 @@ def box_rows_in_step(y, lower, upper, A, b, price, cap, wide, tall, memory, x, n
                     status[t] = CONVERGED
                 leave(lane, memory, at)
         k = in_use(k, memory, at)
+    memories = (dim_memory, row_memory)
     for t in range(T):
         if status[t] == UNCONVERGED:
             rows, right, most = A[t if each else 0], b[t if each else 0], price[t if each_price else 0]
             if most == np.inf:
-                status[t] = in_box((lower, upper, 0), y[t], rows, right, cap, wide, tall, x[t], nu[t])
+                status[t] = hinge_prox_box((lower, upper, 0), y[t], (rows, right, cap), memories, x[t], nu[t])
             else:
-                status[t] = box_level((lower, upper, 0), 0, y[t], rows, right, most, cap, wide, tall, x[t], nu[t])
+                status[t] = hinge_prox_box_sum(
+                    (lower, upper, 0), 0, y[t], (rows, right, cap), most, memories, x[t], nu[t]
+                )

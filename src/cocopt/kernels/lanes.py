@@ -19,7 +19,7 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.kernels._jit import in_order
 from cocopt.kernels._vector import WIDTH, every, larger, load, root, save, size, smaller, some, spread, where
-from cocopt.kernels.rounding import EMPTY, NEVER
+from cocopt.tolerances import FEASIBILITY, NEVER_BINDS
 
 __all__ = ["SLOTS", "STEPS", "Lines", "along", "in_use", "lane_memory", "leave", "lines", "prepare", "rest", "step"]
 
@@ -105,7 +105,7 @@ def rest(lane, memory, at):
     for j in range(n):
         memory[at.y + j, lane] = 0.0
     for i in range(at.label - at.right):
-        memory[at.right + i, lane] = NEVER
+        memory[at.right + i, lane] = NEVER_BINDS
         for j in range(n):
             memory[at.rows + i * n + j, lane] = 0.0
 
@@ -160,7 +160,7 @@ def look(M, k, eps, lower, upper, memory, at):
         r = residual(at.held + s * n, right, memory, at)
         save(memory, at.held_r + s, r)
         settled = settled & (size(r) <= noise + size(right) * eps)
-    done = settled & (joins < 0.0) & (noise <= terms * (0.25 * EMPTY)) & (terms < NEVER)
+    done = settled & (joins < 0.0) & (noise <= terms * (0.25 * FEASIBILITY)) & (terms < NEVER_BINDS)
     save(memory, at.done, where(done, one, zero))
     save(memory, at.joins, where(settled, joins, spread(-1.0)))
     save(memory, at.x_norm, root(square))
@@ -251,7 +251,7 @@ def along(tries, start, tol, ceiling, alpha, done, lower, upper, memory, at):
         low, high = where(above, alpha, low), where(above, high, alpha)
         guess = smaller(alpha + h / larger(slope, spread(1e-150)), alpha * 4.0)  # (h may be flat for a while)
         # (without a bracket the guess counts: if it is alpha itself, h is rounding)
-        middle = where(high < NEVER, (low + high) * 0.5, guess)
+        middle = where(high < NEVER_BINDS, (low + high) * 0.5, guess)
         middle = where(above & (guess >= ceiling), ceiling, middle)
         alpha = where(good, alpha, where((guess > low) & (guess < high), guess, middle))
     return alpha, good
@@ -261,7 +261,7 @@ def along(tries, start, tol, ceiling, alpha, done, lower, upper, memory, at):
 def advance(k, lower, upper, memory, at):
     """Goes along d, to where the dual gains no more or a multiplier is 0; rows with that multiplier leave."""
     n = at.z - at.y
-    zero, one, never = spread(0.0), spread(1.0), spread(NEVER)
+    zero, one, never = spread(0.0), spread(1.0), spread(NEVER_BINDS)
     done = load(memory, at.done) > 0.0
     ceiling, rd, length = never, zero, zero
     for s in range(k):

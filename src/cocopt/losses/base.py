@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Never
+from typing import ClassVar, Never
 
 from cocopt.arrays import (
     Array,
@@ -16,6 +16,7 @@ from cocopt.arrays import (
     require_finite,
 )
 from cocopt.errors import InvalidInput
+from cocopt.losses.second_order import Neighborhood, QuadraticForm, SecondOrder
 
 __all__ = ["Loss", "as_labelled", "as_regression", "as_vector", "one_or_many"]
 
@@ -79,6 +80,40 @@ class Loss(ABC):
     def __repr__(self) -> str:
         inner = ", ".join(f"{name} of shape {array.shape}" for name, array in self.data_arrays())
         return f"{type(self).__name__}({inner})"
+
+    #: whether f ≥ 0 everywhere
+    nonnegative: ClassVar[bool] = False
+
+    def quadratic_form(self, center: Array, count: int) -> QuadraticForm | None:
+        """The sum of the first ``count`` rounds as a quadratic function of x − center, exactly; None if it is none.
+
+        See `cocopt.losses.second_order` for the protocol.
+        """
+        return None
+
+    def second_order(
+        self, x: Array, count: int, smoothing: float, exact_kinks: Neighborhood | None = None
+    ) -> SecondOrder | None:
+        """The sum of the first ``count`` rounds at x, its derivatives and an affine minorant; None if unknown.
+
+        Parameters
+        ----------
+        x : ndarray (n,)
+        count : int
+        smoothing : float
+            Kinks are smoothed within about this distance, in units of the loss; 0 for not at all.
+        exact_kinks : Neighborhood, optional
+            Kinks that are to be returned as they are, not smoothed and not part of the derivatives.
+        """
+        return None
+
+    def __init_subclass__(cls) -> None:
+        """A subclass that computes its value anew does not inherit what its parent says about curvature."""
+        super().__init_subclass__()
+        if "value_and_gradient_unchecked" in vars(cls):
+            for name in ("nonnegative", "quadratic_form", "second_order"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(Loss, name))
 
 
 def as_vector(name: str, value: ArrayLike) -> Array:

@@ -9,6 +9,7 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_vector
+from cocopt.losses.second_order import QuadraticForm, leading_entries
 
 __all__ = ["Distance"]
 
@@ -47,3 +48,14 @@ class Distance(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("center", self.center)]
+
+    nonnegative = True
+
+    def quadratic_form(self, center: Array, count: int) -> QuadraticForm:
+        weight, centers = leading_entries(self.batch, count, self.center, 1)
+        offset = center - centers
+        return QuadraticForm(
+            count * np.eye(center.size),
+            weight * offset.sum(axis=0),
+            0.5 * weight * float(np.vecdot(offset, offset).sum()),
+        )

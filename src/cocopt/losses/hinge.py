@@ -9,6 +9,8 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_labelled
+from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
+from cocopt.tolerances import TINY
 
 __all__ = ["Hinge"]
 
@@ -48,3 +50,30 @@ class Hinge(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("u", self.u), ("v", self.v)]
+
+    nonnegative = True
+
+    def second_order(
+        self, x: Array, count: int, smoothing: float, exact_kinks: Neighborhood | None = None
+    ) -> SecondOrder:
+        """max(0, s) ≥ p s if 0 ≤ p ≤ 1; smoothed to (s + √(s² + μ²))/2; with an exact kink: s/2 + |s|/2."""
+        weight, u = leading_entries(self.batch, count, self.u, 1)
+        v = leading_entries(self.batch, count, self.v, 0)[1]
+        s = 1.0 - v * np.vecdot(u, x)
+        root = np.sqrt(s**2 + smoothing**2) + TINY
+        p = 0.5 * (1.0 + s / root)
+        curvature = 0.5 * (v * smoothing / root) ** 2 / root
+        kinks: tuple[Kink, ...] = ()
+        if exact_kinks is not None:
+            rows = np.broadcast_to(v[:, None] * u, (len(s), x.size))
+            near = np.abs(1.0 - rows @ exact_kinks.point) <= exact_kinks.radius
+            kinks = merge_equal_kinks(0.5 * weight * rows[near][:, None, :], np.full((near.sum(), 1), 0.5 * weight))
+            p, curvature = np.where(near, 0.5, p), np.where(near, 0.0, curvature)
+        return SecondOrder(
+            weight * float(np.maximum(s, 0.0).sum()),
+            minorant=weight * float((p * s).sum()),
+            smoothed=weight * float(0.5 * (s + root).sum()),
+            gradient=-weight * (p * v) @ u,
+            hessian=weight * (u.T * curvature) @ u,
+            kinks=kinks,
+        )

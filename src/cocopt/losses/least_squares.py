@@ -9,6 +9,7 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_regression, one_or_many
+from cocopt.losses.second_order import QuadraticForm, leading_entries
 
 __all__ = ["LeastSquares"]
 
@@ -64,3 +65,13 @@ class LeastSquares(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("H", self.H), ("y", self.y)]
+
+    nonnegative = True
+
+    def quadratic_form(self, center: Array, count: int) -> QuadraticForm:
+        weight, H = leading_entries(self.batch, count, self.H, 2)
+        y = leading_entries(self.batch, count, self.y, 1)[1]
+        rows, residual = H.reshape(-1, center.size), (np.matvec(H, center) - y).ravel()
+        return QuadraticForm(
+            weight * rows.T @ rows, weight * residual @ rows, 0.5 * weight * float(residual @ residual)
+        )

@@ -10,6 +10,7 @@ from cocopt.arrays import (
     read_only_view,
 )
 from cocopt.losses.base import Loss, as_vector
+from cocopt.losses.second_order import QuadraticForm, leading_entries
 
 __all__ = ["Linear"]
 
@@ -44,3 +45,8 @@ class Linear(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("c", self.c)]
+
+    def quadratic_form(self, center: Array, count: int) -> QuadraticForm:
+        weight, c = leading_entries(self.batch, count, self.c, 1)
+        slope = weight * c.sum(axis=0)
+        return QuadraticForm(np.zeros((center.size, center.size)), slope, float(slope @ center))

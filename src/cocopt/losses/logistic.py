@@ -9,6 +9,7 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_labelled
+from cocopt.losses.second_order import Neighborhood, SecondOrder, leading_entries
 
 __all__ = ["Logistic"]
 
@@ -46,3 +47,17 @@ class Logistic(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("u", self.u), ("v", self.v)]
+
+    nonnegative = True
+
+    def second_order(
+        self, x: Array, count: int, smoothing: float, exact_kinks: Neighborhood | None = None
+    ) -> SecondOrder:
+        """Exact: the loss is smooth, and its tangent is a minorant."""
+        weight, u = leading_entries(self.batch, count, self.u, 1)
+        v = leading_entries(self.batch, count, self.v, 0)[1]
+        margin = v * np.vecdot(u, x)
+        p = np.exp(-np.logaddexp(0.0, margin))
+        value = weight * float(np.logaddexp(0.0, -margin).sum())
+        gradient = -weight * (p * v) @ u
+        return SecondOrder(value, value, value, gradient, weight * (u.T * (v**2 * p * (1.0 - p))) @ u)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cocopt import kernels
 from cocopt.arrays import (
     Array,
@@ -9,6 +11,8 @@ from cocopt.arrays import (
 )
 from cocopt.kernels import core
 from cocopt.losses.base import Loss, as_regression
+from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
+from cocopt.tolerances import TINY
 
 __all__ = ["Norm"]
 
@@ -47,3 +51,33 @@ class Norm(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("H", self.H), ("y", self.y)]
+
+    nonnegative = True
+
+    def second_order(
+        self, x: Array, count: int, smoothing: float, exact_kinks: Neighborhood | None = None
+    ) -> SecondOrder:
+        """‖r‖ ≥ ⟨u, r⟩ if ‖u‖ ≤ 1; smoothed to √(‖r‖² + μ²), whose gradient has u = r/√(‖r‖² + μ²)."""
+        weight, H = leading_entries(self.batch, count, self.H, 2)
+        y = leading_entries(self.batch, count, self.y, 1)[1]
+        kinks: tuple[Kink, ...] = ()
+        residual = np.matvec(H, x) - y
+        squared = np.vecdot(residual, residual)
+        value = weight * float(np.sqrt(squared).sum())
+        if exact_kinks is not None:
+            near = np.linalg.norm(np.matvec(H, exact_kinks.point) - y, axis=-1) <= exact_kinks.radius
+            kinks = merge_equal_kinks(weight * H[near], weight * y[near])
+            H, residual, squared = H[~near], residual[~near], squared[~near]
+        root = np.sqrt(squared + smoothing**2) + TINY
+        u = residual / root[:, None]
+        gradients = np.vecmat(u, H)
+        scaled_rows = (H / np.sqrt(root)[:, None, None]).reshape(-1, x.size)
+        scaled_gradients = gradients / np.sqrt(root)[:, None]
+        return SecondOrder(
+            value,
+            minorant=weight * float((squared / root).sum()),
+            smoothed=weight * float(root.sum()),
+            gradient=weight * gradients.sum(axis=0),
+            hessian=weight * (scaled_rows.T @ scaled_rows - scaled_gradients.T @ scaled_gradients),
+            kinks=kinks,
+        )

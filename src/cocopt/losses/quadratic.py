@@ -11,6 +11,7 @@ from cocopt.arrays import (
     broadcast,
 )
 from cocopt.losses.base import Loss, one_or_many
+from cocopt.losses.second_order import QuadraticForm, leading_entries
 
 __all__ = ["Quadratic"]
 
@@ -61,3 +62,10 @@ class Quadratic(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("P", self.P), ("q", self.q), ("r", self.r)]
+
+    def quadratic_form(self, center: Array, count: int) -> QuadraticForm:
+        weight, matrices = leading_entries(self.batch, count, self.P, 2)
+        P = weight * matrices.sum(axis=0)
+        q = weight * leading_entries(self.batch, count, self.q, 1)[1].sum(axis=0)
+        r = weight * float(leading_entries(self.batch, count, self.r, 0)[1].sum())
+        return QuadraticForm(P, P @ center + q, float(0.5 * center @ P @ center + q @ center) + r)

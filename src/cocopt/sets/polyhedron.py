@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.errors import EmptySet, InvalidInput, SolverFailure
+from cocopt.kernels.status import CONVERGED
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
+from cocopt.solvers.solution import Solution
+from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["Polyhedron"]
-
-
-class _Solution(NamedTuple):
-    """A minimiser of a linear program, and the weights (multipliers) of its rows."""
-
-    x: Array
-    weights: Array
 
 
 class Polyhedron(ConvexSet):
@@ -46,12 +42,12 @@ class Polyhedron(ConvexSet):
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
         rows = require_finite("A", as_floats("A", A))
-        right = require_finite("b", as_floats("b", b), infinities=True)
+        rhs = require_finite("b", as_floats("b", b), infinities=True)
         if rows.ndim != 2:
             raise InvalidInput(f"A: expected shape (M, n), got {rows.shape}")
-        if right.shape != rows.shape[:1]:
-            raise InvalidInput(f"b: expected shape ({len(rows)},) to match A of shape {rows.shape}, got {right.shape}")
-        self.A, self.b = frozen(rows), frozen(right)
+        if rhs.shape != rows.shape[:1]:
+            raise InvalidInput(f"b: expected shape ({len(rows)},) to match A of shape {rows.shape}, got {rhs.shape}")
+        self.A, self.b = frozen(rows), frozen(rhs)
         self.dim = self.A.shape[1]
         size = np.abs(self.A).max(axis=1)
         impossible = np.flatnonzero((self.b == -np.inf) | ((size == 0) & (self.b < 0)))
@@ -62,79 +58,70 @@ class Polyhedron(ConvexSet):
         size = size[active]
         norm = size * np.linalg.norm(self.A[active] / size[:, None], axis=1)
         self._rows = frozen(self.A[active] / norm[:, None])
-        self._right = frozen(self.b[active] / norm)
+        self._rhs = frozen(self.b[active] / norm)
         if norm.size:
-            # what rounding (or less than the tolerance) takes from the common point is given back
-            self._right = frozen(np.maximum(self._right, self._rows @ self._common_point()))
+            # the rows are relaxed by what the common point violates them, which is rounding or within the tolerance
+            self._rhs = frozen(np.maximum(self._rhs, self._rows @ self._common_point()))
 
     def _common_point(self) -> Array:
         """A point that violates the rows as little as possible; refuses rows that it misses by more than 1e-9."""
-        rows = np.concatenate([self._rows, -np.ones((self._right.size, 1))], axis=1)
-        cost = np.append(np.zeros(self.dim), 1.0)
-        solution = self._minimise(cost, rows, [(None, None)] * self.dim + [(0.0, None)])
-        if solution is None:
+        n, free = self.dim, np.inf
+        rows = np.concatenate([self._rows, -np.ones((self._rhs.size, 1))], axis=1)
+        lower, upper = np.append(np.full(n, -free), 0.0), np.full(n + 1, free)
+        solution = self._minimise(np.append(np.zeros(n), 1.0), Polyhedral(lower, upper, rows, self._rhs))
+        if solution.status != CONVERGED:
             raise SolverFailure("Polyhedron: HiGHS could not decide whether the rows have a common point")
-        # By duality the rows, weighted, contradict one another by −⟨weights, b⟩. Their own size is the measure, so that
-        # rows far away do not hide it.
-        least = -float(solution.weights @ self._right)
-        if least > 1e-9 * float(solution.weights @ np.abs(self._right)):
+        # By duality the rows, weighted by their multipliers ν, contradict one another by −⟨ν, b⟩. The unit is that of
+        # these rows, so that rows far away do not hide it.
+        least = -float(solution.multipliers @ self._rhs)
+        if least > FEASIBILITY * float(solution.multipliers @ np.abs(self._rhs)):
             raise EmptySet(f"Polyhedron: the rows have no common point: the least possible violation is {least:.6g}")
-        return solution.x[:-1]
+        return solution.point[:-1]
 
     def project_unchecked(self, point: Array) -> Array:
         from cocopt.solvers.polyhedral import project_polyhedral
 
-        nearest = point.copy()
-        for _ in range(2):  # from far away the first solution rounds coarsely; the second mends it
-            slack = rounding(self.dim, 1.0) * np.maximum(np.abs(nearest).max(axis=-1), self.scale)
-            outside = self.violation_unchecked(nearest) > slack
+        x = point.copy()
+        for _ in range(2):  # from far away the first result has lost digits; projecting it again restores them
+            slack = rounding(self.dim, 1.0) * np.maximum(np.abs(x).max(axis=-1), self.scale)
+            outside = self.violation_unchecked(x) > slack
             if outside.any():
-                nearest[outside] = project_polyhedral(self.polyhedral(), nearest[outside])
-        return nearest
+                x[outside] = project_polyhedral(self.polyhedral(), x[outside])
+        return x
 
     def violation_unchecked(self, point: Array) -> Array:
-        worst: Array = (point @ self._rows.T - self._right).max(axis=-1, initial=0.0)
+        worst: Array = (point @ self._rows.T - self._rhs).max(axis=-1, initial=0.0)
         return worst
 
     @cached_property
     def diameter(self) -> float:
         """An upper bound of max ‖x − y‖: the diagonal of the bounding box; ``inf`` if unbounded."""
-        width = np.zeros(self.dim)
+        width, poly = np.zeros(self.dim), self.polyhedral()
         for i, unit in enumerate(np.eye(self.dim)):
             for direction in (unit, -unit):
-                solution = self._minimise(direction, self._rows, [(None, None)] * self.dim)
-                if solution is None:  # K is not empty, so it has no bound this way
+                solution = self._minimise(direction, poly)
+                if solution.status != CONVERGED:  # K is not empty, so it has no bound this way
                     return float("inf")
-                width[i] -= direction @ solution.x
+                width[i] -= direction @ solution.point
         return float(np.linalg.norm(np.maximum(width, 0.0)))
 
     @cached_property
     def scale(self) -> float:
-        sizes = np.abs(self._right[self._right != 0])
+        sizes = np.abs(self._rhs[self._rhs != 0])
         return float(np.median(sizes)) if sizes.size else 1.0
 
     def polyhedral(self) -> Polyhedral:
         free = np.full(self.dim, np.inf)
-        return Polyhedral(-free, free, self._rows, self._right)
+        return Polyhedral(-free, free, self._rows, self._rhs)
 
     def parameters(self) -> dict[str, Any]:
         return {"A": self.A, "b": self.b}
 
-    def _minimise(self, cost: Array, rows: Array, bounds: list[tuple[float | None, float | None]]) -> _Solution | None:
-        """min ⟨cost, x⟩ over rows·x ≤ b and the bounds (0 or none), or None if HiGHS finds no minimum."""
-        from scipy.optimize import linprog
+    def _minimise(self, cost: Array, feasible: Polyhedral) -> Solution:
+        """min ⟨cost, x⟩ over bounds that are 0 or infinite and rows whose right-hand sides are those of K."""
+        from cocopt.solvers.highs import solve_lp
 
         # HiGHS has absolute tolerances: the smallest right-hand side that matters becomes the unit.
-        sizes = np.abs(self._right)
+        sizes = np.abs(self._rhs)
         unit = float(sizes.min(initial=np.inf, where=sizes > 1e-12 * sizes.max(initial=0.0)))
-        unit = unit if np.isfinite(unit) else 1.0
-        result = linprog(
-            cost,
-            A_ub=rows,
-            b_ub=self._right / unit,
-            bounds=bounds,
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-        )
-        if result.status != 0:
-            return None
-        return _Solution(unit * np.asarray(result.x), np.maximum(-np.asarray(result.ineqlin.marginals), 0.0))
+        return solve_lp(cost, feasible, unit if np.isfinite(unit) else 1.0)

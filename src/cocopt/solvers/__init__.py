@@ -1,5 +1,12 @@
 """Thin wrappers of the solvers we trust but check: the only code that talks to DAQP, Clarabel and HiGHS.
 
-A point is used only if it passes a check of its optimality conditions, whatever the solver said of itself.
-DAQP's is made here, Clarabel's by who calls it. DAQP takes several problems at a time, the others one.
+One solver per file (`daqp`, `clarabel`, `highs`), one function per task, and one result, `Solution`:
+
+- `qp.solve_qp`: the projection onto a polyhedron, by DAQP, then Clarabel;
+- `highs.solve_lp`: a linear program, by HiGHS;
+- `cone_program.candidates`: the optimum of a cone program, by Clarabel, refined by Newton's method (`polish`);
+- `polyhedral.project_polyhedral`: many points onto a polyhedron, by the compiled kernel, then `solve_qp`.
+
+A point is used only if it passes a check of its optimality conditions, whatever the solver reported. Quadratic programs
+are checked here; the candidates for the optimum of a cone program, and linear programs, by the caller.
 """

@@ -9,13 +9,13 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.cones import Cones
 
-__all__ = ["ATTEMPTS", "Result", "minimise"]
+__all__ = ["ATTEMPTS", "ConeSolution", "minimise"]
 
 
-class Result(NamedTuple):
-    """The minimiser, the dual of b − A x in cones, and Clarabel's own word on infeasibility.
+class ConeSolution(NamedTuple):
+    """The minimiser, the dual of b − A x in cones, and whether Clarabel reports infeasibility.
 
-    Nothing here is checked: whoever uses it measures the residuals.
+    Nothing here is checked: the caller computes the residuals.
     """
 
     x: Array
@@ -28,8 +28,8 @@ class Result(NamedTuple):
 ATTEMPTS = ((1e-13, 0.9, 1e-8), (1e-11, 0.95, 1e-11), (1e-10, 0.8, 1e-9))
 
 
-def minimise(P: Array, q: Array, cones: Cones, attempt: int = 0) -> Result:
-    """argmin of ½ xᵀ diag(P) x + qᵀx subject to b − A x in cones (E is not looked at); see ATTEMPTS."""
+def minimise(P: Array, q: Array, cones: Cones, attempt: int = 0) -> ConeSolution:
+    """argmin of ½ xᵀ diag(P) x + qᵀx subject to b − A x in cones (E is not used); see ATTEMPTS."""
     import clarabel
     from scipy import sparse
 
@@ -37,7 +37,7 @@ def minimise(P: Array, q: Array, cones: Cones, attempt: int = 0) -> Result:
     settings.verbose = False
     settings.max_threads = 1
     settings.max_iter = 200
-    # as far as it goes: what comes back is judged by the residuals, not by the solver's own verdict
+    # tighter than it can reach: the caller computes the residuals, and does not rely on the status
     tolerance, fraction, regularisation = ATTEMPTS[attempt]
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     settings.max_step_fraction = fraction
@@ -52,11 +52,12 @@ def minimise(P: Array, q: Array, cones: Cones, attempt: int = 0) -> Result:
         [_cone(clarabel, kind, size) for kind, size in cones.cones],
         settings,
     )
-    found = solver.solve()
-    return Result(np.array(found.x), np.array(found.z), "PrimalInfeasible" in str(found.status))
+    result = solver.solve()
+    return ConeSolution(np.array(result.x), np.array(result.z), "PrimalInfeasible" in str(result.status))
 
 
 def _cone(clarabel: Any, kind: str | tuple[str, float], size: int) -> Any:
+    """Clarabel's object for a cone of `cocopt.cones.Cones`."""
     if isinstance(kind, tuple):
         return clarabel.PowerConeT(kind[1])
     if kind == "exp":

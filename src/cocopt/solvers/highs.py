@@ -1,96 +1,136 @@
-"""HiGHS (through scipy), for the linear programs that decide whether a polyhedron is empty."""
+"""HiGHS (through scipy), for linear programs: whether a polyhedron is empty, and its bounding box."""
 
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.errors import SolverFailure
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+from cocopt.solvers.solution import UNBOUNDED, Solution
+from cocopt.tolerances import FEASIBILITY
 
-__all__ = ["least_violation"]
+if TYPE_CHECKING:
+    from cocopt.sets.base import Polyhedral
 
-INSIDE = 1e-9  # a row violated by less than this share of its terms counts as satisfied
-WIDE = 1e3  # by this factor numbers may differ and still be in the same units
+__all__ = ["least_violation", "solve_lp"]
 
-
-def least_violation(
-    lower: Array, upper: Array, A: Array, b: Array, equalities: int, rows: Array, right: Array, unit: Array
-) -> tuple[float, Array]:
-    """The least t for which some x in {lower ≤ x ≤ upper, A x ≤ b} has rows·x ≤ right + t·unit, and such an x."""
-    use = right < np.inf
-    if not use.any():
-        return -np.inf, np.clip(np.zeros(lower.size), lower, upper)
-    scale, own = _scale(rows)[use], _scale(A)
-    rows, right, unit = scale[:, None] * rows[use], scale * right[use], scale * unit[use]
-    A, b = own[:, None] * A, own * b
-    # HiGHS has absolute tolerances: lengths in units of the largest, or of a middling one should that be much less; t
-    # in units of the flattest row, or of the steepest. Of the points in the polyhedron the best counts.
-    given = np.abs(np.concatenate([lower, upper, b, right]))
-    given = given[(given > 0.0) & (given < 1e20)]
-    lengths = _units(float(given.max()), float(np.median(given))) if given.size else (1.0,)
-    best, found, message = (np.inf, np.inf), None, ""
-    for length, step in product(lengths, _units(float(unit.max()), float(unit.min()))):
-        places = lower / length, upper / length, A, b / length
-        result = _solve(*places, equalities, rows, right / length, unit / step)
-        if result.status == 3:  # unbounded: the rows can be satisfied with any margin
-            return -np.inf, np.clip(np.zeros(lower.size), lower, upper)
-        message = result.message
-        if result.x is not None:
-            x = np.clip(length * result.x[:-1], lower, upper)
-            judged = _outside(A, b, equalities, x), float(((rows @ x - right) / unit).max())
-            if judged < best:
-                best, found = judged, x
-    if found is None:
-        raise SolverFailure(f"HiGHS could not find the least violation: {message}")
-    return best[1], found
+SAME_UNITS = 1e3  # numbers that differ by less than this factor may share a unit
+TOLERANCE = 1e-10  # the least that HiGHS accepts, absolute
+_STATUS = {0: CONVERGED, 2: INFEASIBLE, 3: UNBOUNDED}  # of scipy's `linprog`
 
 
-def _outside(A: Array, b: Array, equalities: int, x: Array) -> float:
-    """By which share of its terms x violates A x ≤ b most; 0 if that is little."""
-    A, b = A[b < np.inf], b[b < np.inf]
+def solve_lp(cost: Array, feasible: Polyhedral, unit: float = 1.0) -> Solution:
+    """argmin of ⟨cost, x⟩ over the polyhedron; the multipliers are those of its rows.
+
+    HiGHS has absolute tolerances: ``unit`` is the length that it takes for 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.sets.base import Polyhedral
+    >>> from cocopt.solvers.highs import solve_lp
+    >>> triangle = Polyhedral(np.zeros(2), np.full(2, np.inf), np.ones((1, 2)), np.ones(1))
+    >>> solve_lp(np.array([-2.0, -1.0]), triangle)
+    Solution(point=array([1., 0.]), multipliers=array([2.]), status=0, cuts=0)
+    """
+    from scipy.optimize import linprog
+
+    lower, upper, A, b, equalities = feasible
+    bounded = b < np.inf
+    bounded[:equalities] = False
+    for presolve in (True, False):  # presolve fails now and then
+        result = linprog(
+            cost,
+            A_ub=A[bounded],
+            b_ub=b[bounded] / unit,
+            A_eq=A[:equalities] if equalities else None,
+            b_eq=b[:equalities] / unit if equalities else None,
+            bounds=list(zip(lower / unit, upper / unit, strict=True)),
+            method="highs",
+            options={
+                "presolve": presolve,
+                "primal_feasibility_tolerance": TOLERANCE,
+                "dual_feasibility_tolerance": TOLERANCE,
+            },
+        )
+        if result.status in (0, 3):
+            break
+    status, multipliers = _STATUS.get(result.status, UNCONVERGED), np.full(b.size, np.nan)
+    if result.x is None:
+        return Solution(np.full(cost.size, np.nan), multipliers, status)
+    if status == CONVERGED:
+        multipliers = np.zeros(b.size)
+        multipliers[bounded] = np.maximum(-np.asarray(result.ineqlin.marginals), 0.0)
+        multipliers[:equalities] = -np.asarray(result.eqlin.marginals)
+    return Solution(unit * np.asarray(result.x), multipliers, status)
+
+
+def least_violation(poly: Polyhedral, rows: Array, rhs: Array, scale: Array) -> tuple[float, Array]:
+    """The least t for which some x in the polyhedron has rows·x ≤ rhs + t·scale, and such an x."""
+    lower, upper, A, b, equalities = poly
+    finite = rhs < np.inf
+    some_point = np.clip(np.zeros(lower.size), lower, upper)
+    if not finite.any():
+        return -np.inf, some_point
+    factor, own_factor = _normalising(rows)[finite], _normalising(A)
+    rows, rhs, scale = factor[:, None] * rows[finite], factor * rhs[finite], factor * scale[finite]
+    A, b = own_factor[:, None] * A, own_factor * b
+    # HiGHS has absolute tolerances: lengths in units of the largest, or of the median should that be much less; t in
+    # units of the flattest row, or of the steepest. Of the points in the polyhedron the best is taken.
+    sizes = np.abs(np.concatenate([lower, upper, b, rhs]))
+    sizes = sizes[(sizes > 0.0) & (sizes < 1e20)]
+    lengths = _units(float(sizes.max()), float(np.median(sizes))) if sizes.size else (1.0,)
+    free, cost, own_rows = (
+        np.array([np.inf]),
+        np.append(np.zeros(lower.size), 1.0),
+        np.hstack([A, np.zeros((b.size, 1))]),
+    )
+    best, point, reported = (np.inf, np.inf), None, UNCONVERGED
+    for length, unit in product(lengths, _units(float(scale.max()), float(scale.min()))):
+        size = np.maximum(scale / unit, 1.0)
+        relaxed = np.hstack([rows / size[:, None], -(scale / unit / size)[:, None]])
+        lifted = poly._replace(  # in x and t
+            lower=np.concatenate([lower, -free]),
+            upper=np.concatenate([upper, free]),
+            A=np.concatenate([own_rows[:equalities], relaxed, own_rows[equalities:]]),
+            b=np.concatenate([b[:equalities], rhs / size, b[equalities:]]),
+        )
+        solution = solve_lp(cost, lifted, length)
+        if solution.status == UNBOUNDED:  # the rows can be satisfied with any margin
+            return -np.inf, some_point
+        reported = solution.status
+        if np.isfinite(solution.point).all():
+            x = np.clip(solution.point[:-1], lower, upper)
+            found = _relative_violation(A, b, equalities, x), float(((rows @ x - rhs) / scale).max())
+            if found < best:
+                best, point = found, x
+    if point is None:
+        reason = "it reports an empty set" if reported == INFEASIBLE else "it did not converge"
+        raise SolverFailure(f"HiGHS could not find the least violation: {reason}")
+    return best[1], point
+
+
+def _relative_violation(A: Array, b: Array, equalities: int, x: Array) -> float:
+    """The largest violation of A x ≤ b in units of its row's terms; 0 if it is within the promise."""
+    used = b < np.inf
+    equal = np.flatnonzero(used) < equalities
+    A, b = A[used], b[used]
     excess, terms = A @ x - b, np.abs(A) @ np.abs(x) + np.abs(b)
-    excess[:equalities] = np.abs(excess[:equalities])
-    share = float(np.max(excess / np.maximum(terms, 1e-300), initial=0.0))
-    return share if share > INSIDE else 0.0
+    excess[equal] = np.abs(excess[equal])
+    worst = float(np.max(excess / np.maximum(terms, 1e-300), initial=0.0))
+    return worst if worst > FEASIBILITY else 0.0
 
 
 def _units(largest: float, other: float) -> tuple[float, ...]:
     """The largest, and the other one if it is much less."""
-    return (largest,) if largest <= WIDE * other else (largest, other)
+    return (largest,) if largest <= SAME_UNITS * other else (largest, other)
 
 
-def _solve(
-    lower: Array, upper: Array, A: Array, b: Array, equalities: int, rows: Array, right: Array, unit: Array
-) -> Any:
-    """The linear program in these units."""
-    from scipy.optimize import linprog
-
-    keep = b < np.inf
-    keep[:equalities] = False
-    size = np.maximum(unit, 1.0)
-    flat = np.hstack([rows / size[:, None], -(unit / size)[:, None]])
-    for presolve in (True, False):  # which fails now and then
-        result = linprog(
-            np.append(np.zeros(lower.size), 1.0),
-            A_ub=np.concatenate([flat, np.hstack([A[keep], np.zeros((keep.sum(), 1))])]),
-            b_ub=np.concatenate([right / size, b[keep]]),
-            A_eq=np.hstack([A[:equalities], np.zeros((equalities, 1))]) if equalities else None,
-            b_eq=b[:equalities] if equalities else None,
-            bounds=[*zip(lower, upper, strict=True), (None, None)],
-            method="highs",
-            options={
-                "presolve": presolve, "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10
-            },
-        )  # fmt: skip
-        if result.status in (0, 3):
-            break
-    return result
-
-
-def _scale(rows: Array) -> Array:
-    """What makes the largest entry of each row 1; 1 for a row of zeros."""
+def _normalising(rows: Array) -> Array:
+    """The factor that makes the largest entry of each row 1; 1 for a row of zeros."""
     largest = np.abs(rows).max(axis=1, initial=0.0)
     return 1.0 / np.where(largest > 0.0, largest, 1.0)

@@ -1,4 +1,4 @@
-"""Projection onto a polyhedron given by bounds and rows: the compiled kernel, then DAQP for the trials it left."""
+"""Projection of many points onto a polyhedron: the compiled kernel, then `solve_qp` for the points it left."""
 
 from __future__ import annotations
 
@@ -6,30 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cocopt import kernels
 from cocopt.arrays import Array
 from cocopt.errors import SolverFailure
 from cocopt.kernels.status import CONVERGED
-from cocopt.solvers import daqp
+from cocopt.solvers.qp import solve_qp
 
 if TYPE_CHECKING:
     from cocopt.sets.base import Polyhedral
 
-__all__ = ["kernel", "project_polyhedral"]
-
-
-def kernel(
-    lower: Array, upper: Array, A: Array, b: Array, cap: Array, equalities: int, point: Array
-) -> tuple[Array, Array, Array]:
-    """(points, multipliers, statuses) of `cocopt.kernels.rows.box_rows`, for arrays of any memory layout."""
-    from cocopt.kernels.active_set import scratch
-    from cocopt.kernels.rows import box_rows
-
-    contiguous = np.ascontiguousarray
-    memory = scratch(*A.shape[-2:])
-    x, nu, status = box_rows(
-        contiguous(point), lower, upper, contiguous(A), contiguous(b), contiguous(cap), equalities, *memory
-    )
-    return x, nu, status
+__all__ = ["project_polyhedral"]
 
 
 def project_polyhedral(poly: Polyhedral, point: Array) -> Array:
@@ -37,15 +23,15 @@ def project_polyhedral(poly: Polyhedral, point: Array) -> Array:
     lower, upper, A, b, equalities = poly
     if A.shape[0] == 0:
         return np.minimum(np.maximum(point, lower), upper)
-    cap = np.full(A.shape[0], np.inf)
-    x, _, status = kernel(lower, upper, A, b, cap, equalities, point)
-    if not status.any():
-        return x
-    left = status != CONVERGED
-    rows, right = (np.broadcast_to(array, (int(left.sum()), *array.shape)) for array in (A, b))
-    x[left], _, settled = daqp.project(lower, upper, rows, right, equalities, point[left])
-    if settled.any():
-        raise SolverFailure(
-            "the projection onto the polyhedron failed its optimality check; its data may be badly scaled"
-        )
-    return x
+    rows, rhs, target = map(np.ascontiguousarray, (A, b, point))
+    memory = kernels.workspace_memory(*A.shape)
+    x, _, status = kernels.box_rows(target, lower, upper, rows, rhs, np.full(b.size, np.inf), equalities, *memory)
+    for index in map(tuple, np.argwhere(status != CONVERGED)):
+        solution = solve_qp(lower, upper, rows, rhs, equalities, point[index])
+        if solution.status != CONVERGED:
+            raise SolverFailure(
+                "the projection onto the polyhedron failed its optimality check; its data may be badly scaled"
+            )
+        x[index] = solution.point
+    projections: Array = x
+    return projections

@@ -1,4 +1,4 @@
-"""What a solver wrapper returns."""
+"""What every solver returns."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import NamedTuple
 
 from cocopt.arrays import Array
 
-__all__ = ["Solution"]
+__all__ = ["UNBOUNDED", "Solution"]
+
+UNBOUNDED = -1  #: a linear program without a minimum; the other statuses are those of `cocopt.kernels.status`
 
 
 class Solution(NamedTuple):
-    """A point, the multipliers of the constraint's rows (NaN if unknown), and a status of `cocopt.kernels.status`."""
+    """A point, the multipliers of the rows (NaN if unknown), a status, and the number of cutting planes it took."""
 
     point: Array
     multipliers: Array
     status: int
+    cuts: int = 0

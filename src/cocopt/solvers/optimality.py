@@ -1,0 +1,32 @@
+"""The optimality conditions of a quadratic program, computed outside the solver that found the point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cocopt.arrays import Array
+
+__all__ = ["is_least_norm_point"]
+
+TOLERANCE = 1e-10  # in units of the distance that the projection bridges: a tenth of what is promised of the result
+
+
+def is_least_norm_point(
+    bottom: Array, top: Array, rows: Array, equalities: int, u: Array, multipliers: Array
+) -> Any:  # bool (B,)
+    """Whether each u (B, n) minimises ½‖u‖² subject to bottom ≤ [u; rows·u] ≤ top, to TOLERANCE.
+
+    ``bottom`` and ``top`` have shape (B, n + M), ``rows`` (B, M, n). The multipliers (B, n + M) are positive for top
+    and negative for bottom.
+    """
+    n = u.shape[-1]
+    values = np.concatenate([u, np.matvec(rows, u)], axis=-1)
+    scale = np.maximum(1.0, np.abs(u).max(axis=-1))
+    violated = np.maximum((bottom - values).max(axis=-1), (values - top).max(axis=-1))
+    stationary = np.abs(u + multipliers[:, :n] + np.vecmat(multipliers[:, n:], rows)).max(axis=-1)
+    wrong_sign = np.maximum(-multipliers[:, n + equalities :], 0.0).max(axis=-1, initial=0.0)
+    slack = np.where(multipliers > 0, top - values, bottom - values)
+    gap = np.abs(np.where(multipliers == 0, 0.0, multipliers * slack).sum(axis=-1)) / scale
+    return np.maximum.reduce([violated, stationary, wrong_sign, gap]) <= TOLERANCE * scale

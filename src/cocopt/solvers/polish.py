@@ -1,0 +1,208 @@
+"""Newton's method from a point near a conic optimum, where interior-point methods end, to the optimum itself.
+
+Near the optimum it is known which rows and cones are active, and each active second-order cone is a smooth surface:
+the optimality conditions become equations, and Newton's method squares the error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt.arrays import Array
+from cocopt.cones import Cones
+
+__all__ = ["SMOOTH", "ActiveSurfaces", "Polished", "polish"]
+
+MAX_STEPS = 12
+ZERO_MULTIPLIER = 1e-12  # a multiplier below this share of the largest is 0 but for rounding
+LARGE_RESIDUAL = 1e-8  # above this a step that fails to lessen the residual may follow a curved surface, and is allowed
+BALANCING_PASSES = 4  # passes that bring all entries of a system to order 1
+DIRECT_SOLVE_SIZE = 400  # in larger systems least squares, which handle dependent rows, take too long to come first
+SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are supported
+
+
+class ActiveSurfaces(NamedTuple):
+    """The surfaces that a point is on: rows that hold with equality, and second-order cones."""
+
+    linear: NDArray[np.int64]  #: the numbers of these rows
+    signed: NDArray[np.bool_]  #: which of them have a multiplier that must not be negative
+    curved: list[slice]  #: the rows of each of these cones
+
+
+class Polished(NamedTuple):
+    """A point, its multipliers, the surfaces that it is on, and how far Newton's method would move it."""
+
+    x: Array
+    z: Array
+    active: ActiveSurfaces | None
+    step: float
+
+
+class _Iterate(NamedTuple):
+    """A point and the multipliers of its active rows and cones."""
+
+    x: Array
+    of_rows: Array
+    of_cones: Array
+
+    def plus(self, step: Array) -> _Iterate:
+        n, k = self.x.size, self.of_rows.size
+        return _Iterate(self.x + step[:n], self.of_rows + step[n : n + k], self.of_cones + step[n + k :])
+
+
+class _Conditions(NamedTuple):
+    """The optimality conditions at an iterate, as equations: what is left of them, and their derivatives."""
+
+    residual: Array  #: of the gradient of the Lagrangian (n), then of the surfaces
+    hessian: Array  #: of the Lagrangian
+    normals: Array  #: of the surfaces, one per row
+
+    def step(self) -> Array:
+        """Newton's step."""
+        size, n = self.residual.size, self.hessian.shape[0]
+        system = np.zeros((size, size))
+        system[:n, :n], system[n:, :n], system[:n, n:] = self.hessian, self.normals, self.normals.T
+        return _solve_least_squares(system, -self.residual)
+
+
+def polish(
+    P: Array, q: Array, cones: Cones, x: Array, z: Array, active: ActiveSurfaces | None = None
+) -> Polished | None:
+    """(x, z) after Newton's method on the optimality conditions of min ½ xᵀ diag(P) x + qᵀx, b − A x in cones.
+
+    The active surfaces are read off x and z unless they are given; those whose multipliers get the wrong sign are
+    dropped. None if a cone is of a kind that is not supported, or x comes to the apex of one. The caller checks
+    whether the result is optimal.
+    """
+    active = _active_surfaces(cones, x, z) if active is None else active
+    if active is None:
+        return None
+    linear, signed, curved = active
+    iterate = _Iterate(x.copy(), z[linear], np.array([z[block.start] for block in curved]))
+    best, least_residual, moved = None, np.inf, np.inf
+    for _ in range(MAX_STEPS):
+        conditions = _conditions(P, q, cones, active, iterate)
+        if conditions is None:
+            return None
+        error = float(np.abs(conditions.residual).max())
+        if error < least_residual:
+            best, least_residual = iterate, error
+        elif least_residual <= LARGE_RESIDUAL or not error < np.inf:
+            break
+        step = conditions.step()
+        if error == least_residual:  # auxiliary variables may be free to move; surfaces that do not meet stay apart
+            moved = _distance_moved(P, conditions, step)
+        iterate = iterate.plus(step)
+    if best is None:
+        return None
+    _, of_rows, of_cones = best
+    wrong = signed & (of_rows < 0)
+    if wrong.any() or (of_cones < 0).any():
+        largest = max(float(np.abs(of_rows).max(initial=0.0)), float(np.abs(of_cones).max(initial=0.0)))
+        drop_rows, drop_cones = signed & (of_rows < -ZERO_MULTIPLIER * largest), of_cones < -ZERO_MULTIPLIER * largest
+        if drop_rows.any() or drop_cones.any():  # x is not on these surfaces after all
+            left = [block for block, drop in zip(curved, drop_cones, strict=True) if not drop]
+            return polish(P, q, cones, x, z, ActiveSurfaces(linear[~drop_rows], signed[~drop_rows], left))
+        best = best._replace(of_rows=np.where(wrong, 0.0, of_rows), of_cones=np.maximum(of_cones, 0.0))
+    return Polished(best.x, _dual(cones, active, best), active, moved)
+
+
+def _conditions(P: Array, q: Array, cones: Cones, active: ActiveSurfaces, iterate: _Iterate) -> _Conditions | None:
+    """The optimality conditions at the iterate; None at the apex of a cone, where its surface is not smooth."""
+    A, (x, of_rows, of_cones), (linear, _, curved) = cones.A, iterate, active
+    n, k = x.size, linear.size
+    slack = cones.b - A @ x
+    hessian, normals, residual = np.diag(P), np.zeros((k + len(curved), n)), np.zeros(n + k + len(curved))
+    normals[:k] = A[linear]
+    residual[n : n + k] = -slack[linear]
+    for i, block in enumerate(curved):
+        tail, rows = slack[block.start + 1 : block.stop], A[block.start + 1 : block.stop]
+        length = float(np.linalg.norm(tail))
+        if length <= 0.0:
+            return None
+        unit = tail / length
+        along = unit @ rows
+        normals[k + i] = A[block.start] - along
+        hessian += of_cones[i] / length * (rows.T @ rows - np.outer(along, along))
+        residual[n + k + i] = length - slack[block.start]
+    residual[:n] = P * x + q + normals.T @ np.concatenate([of_rows, of_cones])
+    return _Conditions(residual, hessian, normals)
+
+
+def _distance_moved(P: Array, conditions: _Conditions, step: Array) -> float:
+    """How far a step moves the variables that the objective depends on, or by how much surfaces fail to meet."""
+    n = P.size
+    apart = np.abs(conditions.normals @ step[:n] + conditions.residual[n:]).max(initial=0.0)
+    return max(float(np.abs(step[:n][P > 0]).max(initial=0.0)), float(apart))
+
+
+def _dual(cones: Cones, active: ActiveSurfaces, iterate: _Iterate) -> Array:
+    """The dual of all rows: 0 where they are inactive."""
+    dual = np.zeros_like(cones.b)
+    dual[active.linear] = iterate.of_rows
+    slack = cones.b - cones.A @ iterate.x
+    for multiplier, block in zip(iterate.of_cones, active.curved, strict=True):
+        tail = slack[block.start + 1 : block.stop]
+        dual[block] = np.append(multiplier, -multiplier * tail / np.linalg.norm(tail))
+    return dual
+
+
+def _active_surfaces(cones: Cones, x: Array, z: Array) -> ActiveSurfaces | None:
+    """The surfaces that x is on, z its multipliers; None if a cone is of a kind that is not supported.
+
+    Of a slack and its multiplier, one is 0 at the optimum; near it, the smaller one is taken to be that.
+    """
+    from scipy import linalg
+
+    s = cones.b - cones.A @ x
+    if not (np.isfinite(s).all() and np.isfinite(z).all()):
+        return None
+    linear: list[int] = []
+    signed: list[bool] = []
+    curved: list[slice] = []
+    at = 0
+    for kind, size in cones.cones:
+        rows = range(at, at + size)
+        if kind == "zero":
+            linear += rows
+            signed += [False] * size
+        elif kind == "nonneg":
+            tight = [i for i in rows if s[i] < z[i]]
+            if len(tight) > x.size:  # more than can be independent: those with the largest multipliers that are
+                order = linalg.qr((cones.A[tight] * z[tight, None]).T, mode="r", pivoting=True)[1]
+                tight = [tight[i] for i in np.sort(order[: x.size])]
+            linear += tight
+            signed += [True] * len(tight)
+        elif kind == "soc":
+            block = slice(at, at + size)
+            s_tail, z_tail = (float(np.linalg.norm(w[at + 1 : at + size])) for w in (s, z))
+            if s[at] + s_tail < z[at] - z_tail:  # at the apex: every entry is 0
+                linear += rows
+                signed += [False] * size
+            elif s[at] - s_tail < z[at] + z_tail:
+                curved.append(block)
+        else:
+            return None
+        at += size
+    return ActiveSurfaces(np.array(linear, dtype=np.int64), np.array(signed, dtype=bool), curved)
+
+
+def _solve_least_squares(system: Array, rhs: Array) -> Array:
+    """A solution, of least length if active rows depend on each other (then the system is singular)."""
+    from scipy import linalg
+
+    if len(system) > DIRECT_SOLVE_SIZE:
+        with contextlib.suppress(np.linalg.LinAlgError):  # singular: by least squares, below
+            return np.asarray(np.linalg.solve(system, rhs), dtype=np.float64)
+    # in units in which all rows and columns have entries of order 1 (Ruiz 2001): what is small need not be rounding
+    units = np.ones(len(system))
+    for _ in range(BALANCING_PASSES):
+        largest = np.abs(system * units[:, None] * units).max(axis=0)
+        units /= np.sqrt(np.where(largest > 0, largest, 1.0))
+    balanced = system * units[:, None] * units
+    step = linalg.lstsq(balanced, rhs * units, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
+    return np.asarray(step * units, dtype=np.float64)

@@ -1,0 +1,29 @@
+"""Theorems: bounds that hold before a run, and the certificate that a run itself proves.
+
+D is the diameter of K, L_f and L_g are Lipschitz constants of the losses and constraints over K (G of both), and some
+point of K satisfies every constraint. `bounds` and the certificate are for CLASP with steps that never increase,
+
+    x_{t+1} = P_{K ∩ {g_t ≤ 0}}( x_t − η_t ∇f_t(x_t) );
+
+the other functions are for its rivals.
+
+Which violation to bound? With T rounds and |g_t| ≤ B over K,
+
+    CCV₁ ≤ √(T · CCV₂)    and    CCV₂ ≤ B · CCV₁,
+
+so a bound on either gives one on the other. CCV₂ = O(log T) is the stronger statement about each round: at most CCV₂/ε²
+rounds violate by more than ε, and CCV₁ = O(√(T log T)) follows. CCV₁ = O(√T) is the stronger one about the total, but
+from it CCV₂ = O(√T) at best: it allows rare large violations as well as many small ones. Where a violation's
+cost grows with its size (heat, debt, overload), CCV₂ is the measure; where it is paid by the unit, CCV₁ is. Both depend
+on the scale of g (g → c g makes them |c| CCV₁ and c² CCV₂): put constraints in units in which 1 is a violation that
+matters. The violation of round 1 belongs to the start point, not to the method, and can dominate CCV₂.
+"""
+
+from cocopt.theory.adagrad import bounds_adagrad
+from cocopt.theory.base import Bounds
+from cocopt.theory.certificate import Certificate
+from cocopt.theory.clasp import bounds
+from cocopt.theory.clasp_f import bounds_clasp_f
+from cocopt.theory.recoo import bounds_recoo
+
+__all__ = ["Bounds", "Certificate", "bounds", "bounds_adagrad", "bounds_clasp_f", "bounds_recoo"]

@@ -1,0 +1,210 @@
+"""The certificate: the regret bound that a run proves from the steps and gradients it used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntFlag
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt.arrays import scalar
+from cocopt.errors import InvalidInput
+from cocopt.metrics import CompensatedSum, Value
+from cocopt.steps import Step
+
+__all__ = ["Certificate", "Failure"]
+
+
+class Failure(IntFlag):
+    """The assumptions that a run can be seen to violate, as bits."""
+
+    INFEASIBLE = 1
+    WEAKLY_CONVEX = 2
+    OTHER_ACTION = 4
+    FAST_DECREASE = 8
+    INCREASE = 16
+
+
+_REASONS = {
+    Failure.INFEASIBLE: "in some round no point of K satisfied the constraint",
+    Failure.WEAKLY_CONVEX: "a loss was less strongly convex than the steps assume",
+    Failure.OTHER_ACTION: "the action played differed from the one asked for",
+    Failure.FAST_DECREASE: "the steps fell faster than 1/(m t)",
+    Failure.INCREASE: "a step was larger than the one before",
+}
+_UNBOUNDED = "K is unbounded, or its diameter unknown"
+
+# As plain integers: `after` is part of every round, and arithmetic on members of an enumeration is slow.
+_INFEASIBLE, _WEAKLY_CONVEX, _OTHER_ACTION, _FAST_DECREASE, _INCREASE = (int(failure) for failure in Failure)
+
+
+class Certificate:
+    """The regret bound that a run itself proves, from its steps and gradients; immutable.
+
+    Against every fixed x in K that satisfies all constraints of the run,
+
+        Regret_T ≤ D²/(2η_T) + ½ Σ_t η_t ‖∇f_t(x_t)‖²     (convex losses, steps that never increase)
+        Regret_T ≤ ½ Σ_t η_t ‖∇f_t(x_t)‖²                 (m-strongly convex losses, η_t = 1/(m t))
+
+    No Lipschitz constant enters. Rounds that reveal no loss add nothing; a step of 0 does not count, and η_T is the
+    last other one. The certificate is void once an assumption is violated; `reasons` says which. The sum is
+    compensated; the bound is exact up to rounding.
+
+    Examples
+    --------
+    >>> from cocopt.theory import Certificate
+    >>> proof = Certificate.zero(diameter=2.0)
+    >>> proof = proof.after(1.0, 4.0).after(0.5, 4.0)
+    >>> proof.value
+    np.float64(7.0)
+    >>> proof.after(0.5, 1.0, infeasible=True)
+    Certificate(void: in some round no point of K satisfied the constraint)
+    """
+
+    __slots__ = ("_assumed", "_last", "_seen", "_sum")
+
+    _assumed: tuple[tuple[int, ...], float, float]  # the batch, D and m
+    _last: Step
+    _seen: int | NDArray[np.int64]
+    _sum: CompensatedSum
+
+    @classmethod
+    def zero(cls, batch: tuple[int, ...] = (), *, diameter: float, modulus: float = 0.0) -> Certificate:
+        """The certificate before round 1.
+
+        Parameters
+        ----------
+        batch : tuple of int
+            The shape of the trials; () for one stream.
+        diameter : float
+            D, or an upper bound; may be infinite, which voids the convex form only.
+        modulus : float
+            m of the steps 1/(m t) for the strongly convex form, 0 for the convex one (a schedule's `modulus`).
+        """
+        m = scalar("modulus", modulus, nonnegative=True)
+        if not diameter >= 0.0:
+            raise InvalidInput(f"diameter: expected a non-negative number or inf, got {diameter}")
+        return cls._make((batch, float(diameter), m), np.inf, 0, CompensatedSum())
+
+    @classmethod
+    def _make(
+        cls,
+        assumed: tuple[tuple[int, ...], float, float],
+        last: Step,
+        seen: int | NDArray[np.int64],
+        total: CompensatedSum,
+    ) -> Certificate:
+        # What all trials share stays a number, for speed.
+        proof = object.__new__(cls)
+        proof._assumed, proof._last, proof._seen, proof._sum = assumed, last, seen, total
+        return proof
+
+    def after(
+        self,
+        step: Step | None,
+        gradient_sq: Step | None,
+        *,
+        modulus: Step | None = None,
+        infeasible: Any = None,
+        moved: Any = None,
+    ) -> Certificate:
+        """The certificate after one more round; arguments are numbers, or one per trial.
+
+        Parameters
+        ----------
+        step, gradient_sq : float or array, or None in a round without a loss
+            η_t and ‖∇f_t(x_t)‖².
+        modulus : float or array
+            The strong convexity of f_t, needed by the strongly convex form only.
+        infeasible, moved : bool or array of bool
+            Whether no point of K satisfied the constraint; whether another action than the one asked for was played.
+        """
+        seen, last, total = self._seen, self._last, self._sum
+        if step is not None and gradient_sq is not None:
+            m = self._assumed[2]
+            if m > 0.0:
+                # 1/η_t − 1/η_{t−1} ≤ m ≤ modulus of f_t is what the proof uses; the slack is for rounding alone
+                weak = (0.0 if modulus is None else modulus) < m * (1.0 - 1e-12)
+                fast = step * (1.0 / last + m) < 1.0 - 1e-12
+                seen = seen | weak * _WEAKLY_CONVEX | fast * _FAST_DECREASE
+            elif not (type(step) is float and type(last) is float and step <= last):  # the usual case
+                seen = seen | (step > last) * _INCREASE
+            total = total.plus(step * gradient_sq)
+            last = (step or last) if isinstance(step, float) else np.where(step > 0.0, step, last)
+        if infeasible is not None:
+            seen = seen | np.multiply(infeasible, _INFEASIBLE)
+        if moved is not None:
+            seen = seen | np.multiply(moved, _OTHER_ACTION)
+        return self._make(self._assumed, last, seen, total)
+
+    @property
+    def value(self) -> Value:
+        """The bound on the regret, ``inf`` where it is void; one number, or one per trial."""
+        valid, bound = self.valid, np.asarray(self._sum.value) / 2.0
+        _, diameter, modulus = self._assumed
+        if modulus == 0.0 and not self._unbounded:
+            bound = bound + diameter**2 / (2.0 * np.asarray(self._last))
+        value: Value = np.where(valid, bound, np.inf)[()]
+        return value
+
+    @property
+    def valid(self) -> np.bool_ | NDArray[np.bool_]:
+        """Whether no assumption is violated, per trial."""
+        valid: np.bool_ | NDArray[np.bool_] = np.broadcast_to(self._seen, self._assumed[0]) == 0
+        return valid & (not self._unbounded)
+
+    @property
+    def _unbounded(self) -> bool:
+        _, diameter, modulus = self._assumed
+        return modulus == 0.0 and not np.isfinite(diameter)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Which assumptions are violated, in any trial."""
+        found = int(np.bitwise_or.reduce(np.asarray(self._seen), axis=None))
+        failed = tuple(text for bit, text in _REASONS.items() if found & bit)
+        return (*failed, _UNBOUNDED) if self._unbounded else failed
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All there is to it, for storage; `from_arrays` makes it a certificate again, bit for bit."""
+        return {
+            "assumed": np.array(self._assumed[1:]),
+            "batch": np.array(self._assumed[0], dtype=np.int64),
+            "last": np.array(self._last),
+            "seen": np.array(self._seen, dtype=np.int64),
+            "total": np.array(self._sum.total),
+            "carry": np.array(self._sum.carry),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
+        """The certificate that `arrays` describes."""
+        batch = tuple(arrays["batch"].tolist())
+        diameter, modulus = arrays["assumed"].tolist()
+        stored = [arrays[name] for name in ("last", "seen", "total", "carry")]
+        for array in stored:
+            if array.shape not in ((), batch):
+                raise InvalidInput(f"Certificate: expected arrays of shape {batch} or (), got {array.shape}")
+        last, seen, total, carry = (array.copy() if array.ndim else array.item() for array in stored)
+        return cls._make((batch, diameter, modulus), last, seen, CompensatedSum(total, carry))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        mine, theirs = self.arrays(), other.arrays()
+        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if self.reasons and not np.any(self.valid):
+            return f"Certificate(void: {'; '.join(self.reasons)})"
+        value, valid = np.asarray(self.value), self.valid
+        if value.ndim == 0:
+            return f"Certificate(regret ≤ {float(value):.6g})"
+        shown = f"regret ≤ {value[valid].max():.6g} in each of "
+        if np.all(valid):
+            return f"Certificate({shown}{value.size} trials)"
+        return f"Certificate({shown}{valid.sum()} trials; void in {np.sum(~valid)}: {'; '.join(self.reasons)})"

@@ -1,0 +1,76 @@
+"""The solvers' common functions: a checked result, whichever solver found it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import projections as reference
+
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+from cocopt.sets.base import Polyhedral
+from cocopt.solvers import daqp
+from cocopt.solvers.highs import solve_lp
+from cocopt.solvers.qp import solve_qp
+from cocopt.solvers.solution import UNBOUNDED, Solution
+
+
+@pytest.fixture(params=["daqp", "clarabel"])
+def solver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The solver whose result is used: Clarabel's if DAQP fails."""
+    if request.param == "clarabel":
+        monkeypatch.setattr(daqp, "solve", lambda *data: Solution(data[-1], np.zeros(len(data[3])), UNCONVERGED))
+    return str(request.param)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("seed", range(5))
+def test_solve_qp_finds_the_projection_and_its_multipliers(solver: str, seed: int, unit: float) -> None:
+    rng = np.random.default_rng(seed)
+    n, M = 4, 6
+    lower, upper, A = -unit * rng.uniform(1, 2, n), unit * rng.uniform(1, 2, n), rng.normal(size=(M, n))
+    upper[0], lower[1] = np.inf, -np.inf
+    b = unit * rng.uniform(0.1, 1.0, M)
+    b[2] = np.inf
+    y = 5 * unit * rng.normal(size=n)
+    x, nu, status, _ = solve_qp(lower, upper, A, b, 0, y)
+    assert status == CONVERGED
+    eye, high, low = np.eye(n), np.isfinite(upper), np.isfinite(lower)
+    rows = np.vstack([np.delete(A, 2, axis=0), eye[high], -eye[low]])
+    rhs = np.concatenate([np.delete(b, 2), upper[high], -lower[low]])
+    expected = unit * reference.enumerate_active_sets(rows, rhs / unit, y / unit)
+    np.testing.assert_allclose(x, expected, rtol=0, atol=1e-8 * unit)
+    assert nu[2] == 0.0
+    assert (nu >= 0.0).all()
+    inside = (lower + 1e-9 * unit < x) & (x < upper - 1e-9 * unit)
+    np.testing.assert_allclose((y - x - A.T @ nu)[inside], 0.0, atol=1e-7 * unit)
+
+
+def test_solve_qp_meets_equations(solver: str) -> None:
+    free = np.full(3, np.inf)
+    x, nu, status, _ = solve_qp(-free, free, np.ones((1, 3)), np.ones(1), 1, np.zeros(3))
+    assert status == CONVERGED
+    np.testing.assert_allclose(x, 1 / 3)
+    np.testing.assert_allclose(nu, 1 / 3)
+
+
+@pytest.mark.parametrize("row", [[0.0, 0.0], [1.0, 1.0]])
+def test_solve_qp_reports_that_no_point_satisfies_the_rows(solver: str, row: list[float]) -> None:
+    x = solve_qp(np.zeros(2), np.ones(2), np.array([row]), np.array([-1.0]), 0, np.ones(2))
+    assert x.status == INFEASIBLE
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_solve_lp_finds_the_optimum_and_its_multipliers(unit: float) -> None:
+    A, b = np.array([[1.0, -1.0], [1.0, 1.0], [1.0, 0.0]]), unit * np.array([0.5, 1.0, np.inf])
+    x, nu, status, _ = solve_lp(
+        np.array([-3.0, -1.0]), Polyhedral(np.zeros(2), np.full(2, np.inf), A, b, equalities=1), unit
+    )
+    assert status == CONVERGED
+    np.testing.assert_allclose(x, unit * np.array([0.75, 0.25]), rtol=1e-9)
+    np.testing.assert_allclose(nu, [1.0, 2.0, 0.0], atol=1e-9)
+
+
+def test_solve_lp_reports_what_has_no_optimum() -> None:
+    free, rows = np.full(2, np.inf), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    assert solve_lp(np.array([-1.0, -1.0]), Polyhedral(-free, free, rows, np.ones(2))).status == UNBOUNDED
+    assert solve_lp(np.array([1.0, 0.0]), Polyhedral(-free, free, rows, -np.ones(2))).status == INFEASIBLE
