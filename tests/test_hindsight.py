@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocopt import Ball, Box, Simplex, constraints, losses, problems
-from cocopt.errors import InvalidInput
-from cocopt.hindsight import best_fixed
+from cocopt.errors import InvalidInput, SolverFailure
+from cocopt.hindsight import best_fixed, model, search
 from cocopt.hindsight import rounds as hindsight_rounds
+from cocopt.sets.base import ConvexSet
 
 N = 4
 
@@ -288,6 +290,22 @@ def test_sets_that_touch_have_a_common_point(distance: float) -> None:
     assert best.feasible.tolist() == [[True, distance == 0.0]]
 
 
+@pytest.mark.parametrize("K", [Box(-3.0, 3.0, dim=2), Ball(0.0, 3.0, dim=2)], ids=["box", "ball"])
+@pytest.mark.parametrize("distance", [10.0**e for e in (-10, -9.5, -9, -8.75, -8.5, -8, -7.5, -7)])
+def test_sets_that_nearly_touch_have_a_verdict_or_raise(K: Any, distance: float) -> None:
+    """Within rounding of being empty either verdict is right, and so is an error that says that there is none."""
+    left, right = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + distance, 0.0], 1.0)
+    for f, least in ((losses.Linear([0.0, 1.0]), 0.0), (losses.Distance([0.0, 0.5]), 0.25)):
+        try:
+            best = best_fixed(Stored(K, [(f, left), (f, right)]), 0, [0], [1, 2])
+        except SolverFailure as error:
+            assert re.match("the best fixed action .*(was not found|was found only to)", str(error))  # noqa: PT017
+        else:
+            assert best.feasible[0, 0]
+            # a violation of ε lets x move by √ε along the tangent
+            assert not best.feasible[0, 1] or best.value[0, 1] == pytest.approx(least, abs=1e-3)
+
+
 def test_a_feasible_set_of_one_point() -> None:
     f = losses.Distance([2.0, 2.0])
     limits = [
@@ -322,6 +340,69 @@ def test_no_feasible_point_has_a_smaller_sum_of_losses() -> None:
     feasible = worst[1:] <= 0
     assert feasible.sum() > 10
     assert (total[1:][feasible] > total[0]).all()
+
+
+class ProjectedBall(ConvexSet):
+    """A ball that is known by its projection alone."""
+
+    dim = N
+
+    def project_unchecked(self, point: Any) -> Any:
+        return point / np.maximum(1.0, np.linalg.norm(point, axis=-1, keepdims=True))
+
+    def violation_unchecked(self, point: Any) -> Any:
+        return np.maximum(np.linalg.norm(point, axis=-1) - 1.0, 0.0)
+
+    @property
+    def diameter(self) -> float:
+        return 2.0
+
+
+@pytest.mark.parametrize("loss", ["squares", "linear", "norm"])
+def test_a_set_known_by_its_projection_alone(loss: str) -> None:
+    rng = np.random.default_rng(8)
+    rounds = [drawn(rng, loss, "affine")[:2] for _ in range(20)]
+    cones, projection = (best_fixed(Stored(K, rounds), 0, [0], [3, 20]) for K in (SETS["ball"], ProjectedBall()))
+    assert projection.value == pytest.approx(cones.value, rel=2e-6)
+
+
+def test_limits_of_the_search_raise_solver_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problems.get("olr")
+    monkeypatch.setattr(search, "MAX_STEPS", 1)
+    with pytest.raises(SolverFailure, match=r"the best fixed action of 100 rounds was found only to .* of its value"):
+        best_fixed(problem, 0, [0], [100])
+    monkeypatch.setattr(model, "MAX_PROGRAMS", 1)
+    with pytest.raises(SolverFailure, match="the best fixed action of 100 rounds needs more than 1 cuts in a step"):
+        best_fixed(problem, 0, [0], [100])
+
+
+def test_a_growing_proximal_weight_leads_to_the_same_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problems.get("olr")
+    expected = best_fixed(problem, 0, [0, 1], [100]).value
+    monkeypatch.setattr(model, "PROGRAMS_PER_WEIGHT", 1)
+    assert best_fixed(problem, 0, [0, 1], [100]).value == pytest.approx(expected, rel=2e-6)
+
+
+@pytest.mark.parametrize("outcome", [None, SolverFailure("the program failed")])
+def test_steps_with_exact_kinks_are_optional(outcome: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they fail, decreasing smoothing leads to the same optimum."""
+    failures = []
+    minimise_model = search.minimise_model
+
+    def without_kinks(working_set: Any, objective: Any, at: Any, *arguments: Any) -> Any:
+        if not at.local.kinks:
+            return minimise_model(working_set, objective, at, *arguments)
+        failures.append(at)
+        if outcome is None:
+            return None
+        raise outcome
+
+    monkeypatch.setattr(search, "minimise_model", without_kinks)
+    c = np.random.default_rng(2).uniform(-0.5, 0.5, 50)
+    rounds = [(losses.Norm([[1.0]], [one]), None) for one in c]
+    best = best_fixed(Stored(Box(-1.0, 1.0, dim=1), rounds), 0, [0], [50])
+    assert failures
+    assert best.value[0, 0] == pytest.approx(np.abs(c - np.median(c)).sum(), rel=2e-6)
 
 
 @pytest.mark.parametrize("marks", [[], [0], [1.5], 3, [[1]]])

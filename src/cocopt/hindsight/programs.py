@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones, stack
 from cocopt.errors import SolverFailure
 from cocopt.hindsight.working_set import WorkingSet
@@ -106,13 +106,14 @@ def _solve_by_interior_point(program: Program, working_set: WorkingSet) -> Optim
     q = np.append(-target, np.full(kink_count, program.kink_weight))
     for b in (conic.cones.b, conic.cones.b + conic.relaxation):
         cones = conic.cones._replace(A=A, b=b, aux=0)
-        found = clarabel.minimise(P, q, cones)
-        if not found.infeasible:
-            refined = polish(P, q, cones, found.x, found.z)
-            pairs = [(found.x, found.z)] if refined is None else [(refined.x, refined.z), (found.x, found.z)]
-            return _choose(program, working_set, conic, b, pairs)
-        if _proves_emptiness(conic, working_set, found.z):
-            return None
+        with ignore_fp_warnings():  # the multipliers of an infeasible program may be of any length
+            found = clarabel.minimise(P, q, cones)
+            if not found.infeasible:
+                refined = polish(P, q, cones, found.x, found.z)
+                pairs = [(found.x, found.z)] if refined is None else [(refined.x, refined.z), (found.x, found.z)]
+                return _choose(program, working_set, conic, b, pairs)
+            if _proves_emptiness(conic, working_set, found.z):
+                return None
     raise SolverFailure("the best fixed action was not found, nor a proof that there is none")
 
 

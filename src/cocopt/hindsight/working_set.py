@@ -1,7 +1,7 @@
 """The working set: the rows and cones that the programs contain, out of K and all constraints of the rounds.
 
 It begins with the rows of K, or of a box around it. What the minimiser of a model violates is added: constraints (and a
-K) that know their cones as a whole, others by linearisations.
+K) with a conic form as a whole, others by linearisations.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class WorkingSet:
         return False
 
     def needs_linearisation(self, T: int) -> bool:
-        """Whether a curved K, or a curved constraint of the first T rounds, does not know its cones."""
+        """Whether a curved K, or a curved constraint of the first T rounds, has no conic form."""
         if self._curved_set and _usable(self.K.cones()) is None:
             return True
         for *_, constraint in self._rounds.blocks(T):
@@ -217,5 +217,5 @@ def _violated_in_block(
 
 
 def _usable(cones: Cones | None) -> Cones | None:
-    """The cones, unless they have auxiliary variables: these are unbounded, and the lower bound needs bounds."""
+    """The cones, unless they have auxiliary variables: these are unbounded, and then there is no lower bound."""
     return None if cones is None or cones.aux else cones

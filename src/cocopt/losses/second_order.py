@@ -1,4 +1,4 @@
-"""What a loss may tell about its curvature, so that sums of many losses can be minimised by Newton's method.
+"""What a loss may offer about its curvature, so that sums of many losses can be minimised by Newton's method.
 
 Both methods below are optional. They sum over the first ``count`` entries of the loss's leading axis (rounds); a loss
 without leading axes counts ``count`` times. A loss that returns None from both is treated as a black box: its value and

@@ -18,7 +18,7 @@ __all__ = ["Certificate", "Failure"]
 
 
 class Failure(IntFlag):
-    """The assumptions that a run can be seen to violate, as bits."""
+    """The assumptions of the theorems that a run violated, as bits."""
 
     INFEASIBLE = 1
     WEAKLY_CONVEX = 2
