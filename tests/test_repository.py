@@ -145,3 +145,51 @@ def test_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_changelog_knows_the_version() -> None:
     assert f"[{cocopt.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------- private names
+
+SOURCES = sorted((ROOT / "src" / "cocopt").rglob("*.py"))
+NAMED_TUPLE = {"_asdict", "_fields", "_field_defaults", "_make", "_replace"}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def defined_names(tree: ast.Module) -> set[str]:
+    """Names of functions, classes, variables, parameters and attributes that a module defines."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names |= {alias.asname for alias in aliases if alias.asname}
+    return names
+
+
+def foreign_private_names(source: str) -> list[str]:
+    """Private names of other modules that a module uses, with their lines."""
+    tree = ast.parse(source)
+    own = defined_names(tree) | NAMED_TUPLE
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=aliases):
+                found += [(node.lineno, alias.name) for alias in aliases if is_private(alias.name)]
+            case ast.Attribute(attr=name) if is_private(name) and name not in own:
+                found.append((node.lineno, name))
+    return [f"{line}: {name}" for line, name in sorted(found)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_private_names_stay_in_their_module(path: Path) -> None:
+    assert foreign_private_names(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_check_for_private_names_can_fail() -> None:
+    source = "from cocopt.sets import _x, y\nK._project(y._replace(a=1))\nclass A:\n    def _f(self): self._f(__name__)"
+    assert foreign_private_names(source) == ["1: _x", "2: _project"]
