@@ -4,42 +4,73 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.cocopt-installed
 
+# The same for the lowest versions of the dependencies; its compiled kernels are kept apart, too.
+LOWEST := .venv-lowest
+LOWEST_STAMP := $(LOWEST)/.cocopt-installed
+
+FAST_TESTS := -m pytest -q -m "not slow" -n auto --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help test test-slow lint bench reproduce clean
+.PHONY: help compile test test-slow test-lowest coverage mutation lint bench reproduce clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# one process a core already: more threads would only wait for one another
-test test-slow: export OPENBLAS_NUM_THREADS = 1
+# The tests run one process per core: more threads would only compete with each other.
+test test-slow test-lowest coverage mutation: export OPENBLAS_NUM_THREADS = 1
 
-test: $(STAMP) ## all tests and doctests but the slow ones
+compile: $(STAMP) ## compile all kernels, once per machine
 	$(BIN)/cocopt compile
-	$(BIN)/python -m pytest -q -m "not slow" -n auto --dist worksteal
+
+test: compile ## all tests and doctests except the slow ones
+	$(BIN)/python $(FAST_TESTS)
 
 test-slow: $(STAMP) ## the slow tests
 	$(BIN)/python -m pytest -q -m slow
 
-lint: $(STAMP) ## style, types, and who may import whom
+coverage: compile ## like test, and measures the share of statements that run; takes half as long again
+	$(BIN)/python $(FAST_TESTS) --cov
+
+mutation: compile ## change 300 random expressions, one at a time, and list the changes that no test notices
+	$(BIN)/python tools/mutation.py
+
+test-lowest: export NUMBA_CACHE_DIR = $(CURDIR)/$(LOWEST)/kernels
+test-lowest: $(LOWEST_STAMP) ## like test, with the lowest allowed version of every dependency
+	$(LOWEST)/bin/cocopt compile
+	$(LOWEST)/bin/python $(FAST_TESTS)
+
+lint: $(STAMP) ## style, types, and which module may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## speed, beside what one would write instead
+bench: $(STAMP) ## speed, compared with what one would write instead
 	$(BIN)/python benchmarks/run.py
 
-reproduce: $(STAMP) ## the paper's experiments: tables and figures in results/; prints the wall time
-	$(BIN)/cocopt compile
+reproduce: compile ## the paper's experiments: tables and figures in results/; prints the wall time
 	$(BIN)/cocopt reproduce --out results
 
-clean: ## remove caches and builds (the environment stays: rm -r .venv)
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+clean: ## remove caches and builds (the environments stay: rm -r .venv .venv-lowest)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutation
+	rm -f .coverage .coverage.*
+	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define check-python
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+  echo "cocopt needs Python 3.11 or newer, and $(PYTHON) is not; name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+endef
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "cocopt needs Python 3.11 or newer, and $(PYTHON) is not; name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(check-python)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python $(PIP_INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(LOWEST_STAMP): pyproject.toml tools/lowest_versions.py
+	$(check-python)
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python tools/lowest_versions.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python $(PIP_INSTALL) --constraint $(LOWEST)/constraints.txt --editable '.[test]'
 	@touch $@

@@ -1,16 +1,42 @@
 """Settings that all tests share."""
 
 import os
+from collections.abc import Generator
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
 
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+IN_CI = bool(os.environ.get("CI"))
+
 # The first example of a test may have to compile a kernel, so no deadline; in CI the same examples every time.
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "dev")
+settings.load_profile("ci" if IN_CI else "dev")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first, so that no worker is left with one of them at the end."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI every test runs: one that is skipped fails."""
+    report = yield
+    return _fail_if_skipped(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole file."""
+    report = yield
+    return _fail_if_skipped(report)
+
+
+def _fail_if_skipped(report: Report) -> Report:
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome, report.longrepr = "failed", f"skipped, which counts as a failure in CI: {reason}"
+    return report

@@ -40,7 +40,7 @@ def random_loss(kind: str, z: Array, rng: np.random.Generator) -> Description:
 def random_stream(
     kind: str, constraint: str, n: int, rounds: int, seed: int, losses: tuple[str, ...] = LOSSES
 ) -> tuple[Description, Array, list[tuple[Description, Description]]]:
-    """K, a point of K to start from, and rounds whose constraints leave another point some room."""
+    """K, a point of K to start from, and rounds whose constraints hold with slack at another point."""
     rng = np.random.default_rng(seed)
     K, z = random_set(kind, n, rng)
     start = build_set(K).project(z + 0.3 * rng.normal(size=n))  # not z, where rows of the same slack are tied

@@ -171,7 +171,7 @@ def test_nearest_is_the_nearest_point_of_least_violation(kind: str, count: int) 
 def test_nearest_equals_two_stages_of_cvxpy(kind: str, constraint: str) -> None:
     K, g = infeasible_instance(kind, constraint, seed=5)
     y = 2 * np.random.default_rng(5).normal(size=4)
-    expected, least = reference.nearest(K, g, y)
+    expected, least = reference.least_violation_point(K, g, y)
     x = cocopt.project(build_set(K), build(g), y, infeasible="nearest")
     assert reference.outside(K, x) <= 1e-9 * 5
     assert reference.rows(g, x).max() <= least + 1e-8

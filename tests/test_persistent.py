@@ -260,12 +260,19 @@ def test_nothing_is_proven_of_a_trial_that_sleeps():
     assert missed == 0
 
 
-def test_rows_with_zeros_are_told_and_forgotten_without_warnings():
+def test_forgetting_rows_with_zeros_changes_no_projection():
+    """Most coefficients and some whole rows are 0, and many rows are parallel."""
     rng = np.random.default_rng(0)
-    S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=True)
+    S, every = (
+        PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=forget) for forget in (True, False)
+    )
     for _ in range(60):
-        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * rng.choice([0.0, 1.0, rng.normal()], (SEVERAL, 4, 8))
-        S, _ = S.plus(constraints.Affine(A, np.abs(A).sum(axis=-1) * 0.1)).project(rng.normal(size=(SEVERAL, 8)))
+        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * (rng.random((SEVERAL, 4, 8)) < 0.2)
+        b = np.abs(A).sum(axis=-1) * rng.uniform(0.1, 0.3, (SEVERAL, 4))
+        g, point = constraints.Affine(A, b), rng.normal(size=(SEVERAL, 8))
+        (S, found), (every, expected) = S.plus(g).project(point), every.plus(g).project(point)
+        np.testing.assert_allclose(found.point, expected.point, rtol=0, atol=1e-9)
+    assert (S.store.size < every.store.size).all()  # some were forgotten
 
 
 def test_in_step_no_trial_depends_on_its_neighbours():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import io
 import pkgutil
 import re
 import runpy
 import subprocess
 import sys
+import tokenize
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -145,3 +147,122 @@ def test_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_changelog_knows_the_version() -> None:
     assert f"[{cocopt.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------- private names
+
+SOURCES = sorted((ROOT / "src" / "cocopt").rglob("*.py"))
+NAMED_TUPLE = {"_asdict", "_fields", "_field_defaults", "_make", "_replace"}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def defined_names(tree: ast.Module) -> set[str]:
+    """Names of functions, classes, variables, parameters and attributes that a module defines."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                names |= {alias.asname for alias in aliases if alias.asname}
+    return names
+
+
+def foreign_private_names(source: str) -> list[str]:
+    """Private names of other modules that a module uses, with their lines."""
+    tree = ast.parse(source)
+    own = defined_names(tree) | NAMED_TUPLE
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom(names=aliases):
+                found += [(node.lineno, alias.name) for alias in aliases if is_private(alias.name)]
+            case ast.Attribute(attr=name) if is_private(name) and name not in own:
+                found.append((node.lineno, name))
+    return [f"{line}: {name}" for line, name in sorted(found)]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_private_names_stay_in_their_module(path: Path) -> None:
+    assert foreign_private_names(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_check_for_private_names_can_fail() -> None:
+    source = "from cocopt.sets import _x, y\nK._project(y._replace(a=1))\nclass A:\n    def _f(self): self._f(__name__)"
+    assert foreign_private_names(source) == ["1: _x", "2: _project"]
+
+
+# ----------------------------------------------------------------------------------------------------------- vocabulary
+
+# Words that this project once used in a sense of its own, and what to write instead (docs/glossary.md).
+REPLACED_WORDS = {
+    r"\brungs?\b": "method",
+    r"\b[Ff]loors\b|\b[Rr]ooms\b|\b([Aa]|which) room\b": "layers, modules",
+    r"\bin[ _-]step\b|\bIN_STEP\b|\bA_FEW\b": "SIMD lanes",
+    r"\bGrowing\b|\bgrowing\.py\b": "PersistentIntersection",
+    r"\bTold\b|\b_?told\b": "Archive; revealed, added, reported",
+    r"\bforetell\w*": "predict_projection",
+    r"\b_?blame\b|\bguilty\b|\bculprit\b": "raise_nonfinite; the offending member",
+    r"\bnobody's\b|\bsleeps\b|\basleep\b": "inactive; free the lane",
+    r"\b(status|process|file|class|time|mean|words) an? (trial|core|kernel|array|round|algorithm)\b": "per trial",
+    r"\bconic rung\b|\bthe user's to mend\b": "conic method; errors the user can fix",
+}
+REPLACED_NAMES = {
+    **dict.fromkeys(("Near", "Own", "Door", "Revealed"), "NearbyRows, PolyhedronRows, ProjectFn, Feedback"),
+    **dict.fromkeys(("lead", "spread", "quiet"), "batch_shape, broadcast, ignore_fp_warnings"),
+    **dict.fromkeys(("_look", "look"), "evaluate, inspect"),
+    **dict.fromkeys(("price", "prices"), "multiplier, nu, max_multiplier_sum"),
+    "caps": "max_multiplier",
+    "right": "rhs",
+}
+REPLACED_FUNCTIONS = {"alone", "together", "rest", "beside", "nearest", "new", "_solve", "solve_alone"}
+
+
+def replaced_words(source: str, *, code: bool) -> list[str]:
+    """Lines of a text with a replaced word, and of code with a replaced name."""
+    found = [
+        f"{number}: {match[0]} (instead: {instead})"
+        for number, line in enumerate(source.splitlines(), 1)
+        for word, instead in REPLACED_WORDS.items()
+        for match in re.finditer(word, line)
+    ]
+    if not code:
+        return found
+    found += [
+        f"{token.start[0]}: {token.string} (instead: {REPLACED_NAMES[token.string]})"
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.NAME and token.string in REPLACED_NAMES
+    ]
+    found += [
+        f"{node.lineno}: def {node.name} (instead: what it does)"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name in REPLACED_FUNCTIONS
+    ]
+    return found
+
+
+TEXTS = [
+    *(path for folder in ("src", "tests", "benchmarks", "examples", "tools") for path in (ROOT / folder).rglob("*.py")),
+    *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
+    *(path for path in (ROOT / "docs").rglob("*.md") if path.name != "glossary.md"),
+    *(ROOT / name for name in ("Makefile", "pyproject.toml")),
+]
+
+
+@pytest.mark.parametrize("path", sorted(set(TEXTS) - {Path(__file__)}), ids=lambda path: str(path.relative_to(ROOT)))
+def test_vocabulary(path: Path) -> None:
+    assert replaced_words(path.read_text(encoding="utf-8"), code=path.suffix == ".py") == []
+
+
+def test_the_check_of_the_vocabulary_can_fail() -> None:
+    source = "right = 1  # one status a trial\ndef rest(): pass"
+    assert [text.partition(" (")[0] for text in replaced_words(source, code=True)] == [
+        "1: status a trial",
+        "1: right",
+        "2: def rest",
+    ]

@@ -159,7 +159,7 @@ def size(g: Description, length: float) -> float:
 # ------------------------------------------------------------------------------------------------------------ by CVXPY
 
 
-def _solve(objective: cp.Expression, constraints: list[cp.Constraint]) -> float:
+def minimum(objective: cp.Expression, constraints: list[cp.Constraint]) -> float:
     """The least value, by Clarabel asked for more than it can reach: its last iterate is its best."""
     problem = cp.Problem(cp.Minimize(objective), constraints)
     for tol, stride in (
@@ -185,7 +185,7 @@ def by_cvxpy(K: Description, g: Description | None, y: Array) -> Array:
     """argmin of ‖x − y‖² over K ∩ {g ≤ 0}; with curved boundaries a gap of 1e-14 still leaves an error of 1e-7 in x."""
     step = cp.Variable(len(y))
     limits = [] if g is None else [e <= 0 for e in expressions(g, y + step)]
-    _solve(cp.sum_squares(step), membership(K, y + step) + limits)
+    minimum(cp.sum_squares(step), membership(K, y + step) + limits)
     return y + step.value
 
 
@@ -197,15 +197,15 @@ def project(K: Description, g: Description, y: Array) -> Array:
 def least_violation(K: Description, g: Description) -> float:
     """min over K of max_i g_i."""
     x, t = cp.Variable(dimension(K)), cp.Variable()
-    return _solve(t, membership(K, x) + [e <= t for e in expressions(g, x)])
+    return minimum(t, membership(K, x) + [e <= t for e in expressions(g, x)])
 
 
-def nearest(K: Description, g: Description, y: Array) -> tuple[Array, float]:
+def least_violation_point(K: Description, g: Description, y: Array) -> tuple[Array, float]:
     """Of the points of K with violation at most t + 1e-6, t the least possible, the one nearest to y; and t."""
     t = least_violation(K, g)
     step = cp.Variable(len(y))
     limits = [e <= t + 1e-6 for e in expressions(g, y + step)]
-    _solve(cp.sum_squares(step), membership(K, y + step) + limits)
+    minimum(cp.sum_squares(step), membership(K, y + step) + limits)
     return y + step.value, t
 
 
@@ -228,7 +228,7 @@ def hinge_prox(
     w = np.broadcast_to(weight, count)
     penalty = w @ excess if cap == "each" else w[0] * cp.max(excess)
     unit = max(1.0, rho, float(w.max()))  # keeps the coefficients that Clarabel sees near 1
-    _solve((linear @ step + penalty + rho * cp.sum_squares(step)) / unit, membership(K, point + step))
+    minimum((linear @ step + penalty + rho * cp.sum_squares(step)) / unit, membership(K, point + step))
     x = point + step.value
     t = np.maximum(rows(g, x), 0.0)
     every = [_lifted(piece, np.eye(n + count)[:n]) for piece in pieces(K)] + epigraph(g, n, count)

@@ -1,0 +1,79 @@
+"""Where compiled kernels are kept: NUMBA_CACHE_DIR, stale caches, folders that cannot be written."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from cocopt.kernels import _jit
+
+
+def compile_double() -> Any:
+    """A small kernel, compiled as those of the package are."""
+
+    @_jit.guvectorize(["void(float64, float64[:])"], "()->()")
+    def double(x: Any, out: Any) -> None:
+        out[0] = 2.0 * x
+
+    return double
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for compiled kernels, and a process that has not printed or warned yet."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(_jit, "_announced", False)
+    monkeypatch.setattr(_jit, "_warned", False)
+    return tmp_path / "cache"
+
+
+def test_kernels_are_kept_in_the_folder_of_the_environment_variable(cache: Path) -> None:
+    np.testing.assert_array_equal(compile_double()([1.0, 2.5]), [2.0, 5.0])
+    assert [path for path in cache.rglob("*.nbi") if "double" in path.name]
+
+
+def test_kernels_of_other_sources_are_removed(cache: Path) -> None:
+    compile_double()
+    (mark,) = cache.rglob("kernels.sha256")
+    present, stale = mark.read_text(), mark.parent / "stale.nbi"
+    stale.touch()
+    compile_double()
+    assert stale.exists()  # the sources are the same
+    mark.write_text("another version")
+    compile_double()
+    assert not stale.exists()
+    assert mark.read_text() == present
+
+
+@pytest.mark.usefixtures("cache")
+def test_where_nothing_can_be_written_there_is_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    compile_with_numba = numba.guvectorize
+
+    def refuse_to_cache(*arguments: Any, cache: bool, **options: Any) -> Any:
+        if cache:
+            raise RuntimeError("no locator available")  # as numba does
+        return compile_with_numba(*arguments, cache=cache, **options)
+
+    monkeypatch.setattr(numba, "guvectorize", refuse_to_cache)
+    with pytest.warns(RuntimeWarning, match="compiled kernels cannot be cached .*NUMBA_CACHE_DIR"):
+        double = compile_double()
+    assert double(3.0) == 6.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert compile_double()(4.0) == 8.0
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_terminal_shows_once_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    compile_double()
+    compile_double()
+    assert terminal.getvalue().count("compiling kernels") == 1
