@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -9,10 +11,12 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_vector
+from cocopt.registry import register
 
 __all__ = ["Distance"]
 
 
+@register
 class Distance(Loss):
     """f(x) = ½‖x − center‖², with gradient x − center; strongly convex with modulus 1, exactly.
 
@@ -47,3 +51,7 @@ class Distance(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("center", self.center)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0]), cls([[1.0, 0.0], [0.0, 3.0]])]

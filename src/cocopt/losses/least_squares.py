@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -9,10 +11,12 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_regression, one_or_many
+from cocopt.registry import register
 
 __all__ = ["LeastSquares"]
 
 
+@register
 class LeastSquares(Loss):
     """f(x) = ½‖H x − y‖², with gradient Hᵀ(Hx − y).
 
@@ -64,3 +68,7 @@ class LeastSquares(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("H", self.H), ("y", self.y)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 2.0], [0.0, 1.0]], [1.0, -1.0]), cls([[[1.0, 2.0]], [[0.5, 0.0]]], [[1.0], [2.0]])]

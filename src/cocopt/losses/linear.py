@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -10,10 +12,12 @@ from cocopt.arrays import (
     read_only_view,
 )
 from cocopt.losses.base import Loss, as_vector
+from cocopt.registry import register
 
 __all__ = ["Linear"]
 
 
+@register
 class Linear(Loss):
     """f(x) = ⟨c, x⟩, with gradient c.
 
@@ -44,3 +48,7 @@ class Linear(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("c", self.c)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0]), cls([[1.0, 0.0], [0.0, 3.0]])]

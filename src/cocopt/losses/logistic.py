@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -9,10 +11,12 @@ from cocopt.arrays import (
     ArrayLike,
 )
 from cocopt.losses.base import Loss, as_labelled
+from cocopt.registry import register
 
 __all__ = ["Logistic"]
 
 
+@register
 class Logistic(Loss):
     """f(x) = log(1 + exp(−v⟨u, x⟩)), with gradient −v u / (1 + exp(v⟨u, x⟩)); neither overflows.
 
@@ -46,3 +50,7 @@ class Logistic(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("u", self.u), ("v", self.v)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0], 1.0), cls([[1.0, 0.5], [0.0, 3.0]], [-1.0, 1.0])]

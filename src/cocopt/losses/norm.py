@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from cocopt import kernels
 from cocopt.arrays import (
     Array,
@@ -9,10 +11,12 @@ from cocopt.arrays import (
 )
 from cocopt.kernels import core
 from cocopt.losses.base import Loss, as_regression
+from cocopt.registry import register
 
 __all__ = ["Norm"]
 
 
+@register
 class Norm(Loss):
     """f(x) = ‖H x − y‖, the loss of the paper's regression; not strongly convex.
 
@@ -47,3 +51,7 @@ class Norm(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("H", self.H), ("y", self.y)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 2.0], [0.0, 1.0]], [1.0, -1.0]), cls([[[1.0, 2.0]], [[0.5, 0.0]]], [[1.0], [2.0]])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt import functions
@@ -11,10 +13,12 @@ from cocopt.arrays import (
     broadcast,
 )
 from cocopt.losses.base import Loss, one_or_many
+from cocopt.registry import register
 
 __all__ = ["Quadratic"]
 
 
+@register
 class Quadratic(Loss):
     """f(x) = ½ xᵀP x + ⟨q, x⟩ + r, with gradient P x + q and modulus of strong convexity λ_min(P).
 
@@ -61,3 +65,7 @@ class Quadratic(Loss):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         return [("P", self.P), ("q", self.q), ("r", self.r)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0], 3.0), cls(np.eye(2), [[1.0, 0.0], [0.0, 2.0]])]

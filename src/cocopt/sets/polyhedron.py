@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.errors import EmptySet, InvalidInput, SolverFailure
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 
 __all__ = ["Polyhedron"]
@@ -21,6 +22,7 @@ class _Solution(NamedTuple):
     weights: Array
 
 
+@register
 class Polyhedron(ConvexSet):
     """The polyhedron {x : A x ≤ b}, bounded or not; b_i = +inf switches row i off.
 
@@ -138,3 +140,7 @@ class Polyhedron(ConvexSet):
         if result.status != 0:
             return None
         return _Solution(unit * np.asarray(result.x), np.maximum(-np.asarray(result.ineqlin.marginals), 0.0))
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 0.0], [-1.0, 0.3], [0.0, -1.0]], [1.0, 0.1, 0.5])]
