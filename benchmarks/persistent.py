@@ -112,7 +112,7 @@ def long_run(name: str, method: str) -> Row:
     run(type(learner)(**learner.parameters(), start=start), stream, 20, ())  # loads and compiles what is needed
     seconds, told = run(learner, stream, LONG, (AT, LONG))
     memory = learner._state.memory
-    S = memory.seen if method == "Switch" else memory.window.demanded
+    S = memory.intersection if method == "Switch" else memory.constraints.required
     kept = f"{S.near.counts[:, 0, -1].max()} rows listed, {S.store.size.max()} kept of {LONG * len(told[0][1])}"
     ratio = seconds[LONG] / LONG / (seconds[AT] / AT)
     label = f"{method}, {name}, cost of 20,000 rounds / 2000 ({kept})"

@@ -5,18 +5,17 @@ Run it with ``python examples/own_algorithm.py``, or from the command line:
     cocopt run olr -a clasp -a 'examples/own_algorithm.py:Penalty:price=1|10' --out results/penalty
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 import cocopt
-from cocopt import state
 from cocopt.algorithms import Learner
-from cocopt.algorithms.base import Arrays, Feedback, Update
+from cocopt.algorithms.base import Feedback, Update
 from cocopt.checks import check_algorithm
 
 
+@cocopt.register  # so that learners can be saved and loaded, and `cocopt list` shows it
 class Penalty(Learner):
     """Gradient descent on the loss plus a price for violation: x_{t+1} = P_K(x_t − (∇f_t + price · ∂g_t^+)/√t)."""
 
@@ -28,28 +27,21 @@ class Penalty(Learner):
         """The constructor's arguments but ``start``."""
         return {"K": self.K, "price": self.price}
 
-    def initial_memory(self, batch: tuple[int, ...]) -> int:
-        return 0  # all that this algorithm remembers: the number of rounds
+    def initial_memory(self, batch: tuple[int, ...]) -> None:
+        return None  # this algorithm remembers nothing
 
-    def update(self, memory: int, feedback: Feedback) -> Update:
-        t = memory + 1
+    def update(self, memory: None, feedback: Feedback) -> Update:
+        t = feedback.t
         direction = np.zeros(feedback.x.shape)
         if feedback.gradient is not None:
             direction += feedback.gradient
         if feedback.constraint is not None and feedback.rows is not None:
-            violated = feedback.rows.max(axis=-1, keepdims=True) > 0.0  # one answer a trial: no loops over trials
+            violated = feedback.rows.max(axis=-1, keepdims=True) > 0.0  # one answer per trial: no loops over trials
             direction += np.where(violated, self.price * feedback.constraint.gradient(feedback.x), 0.0)
-        return Update(self.K.project(feedback.x - direction / np.sqrt(t)), t, step=1.0 / np.sqrt(t))
-
-    def _store(self, memory: int) -> tuple[dict[str, Any], Arrays]:
-        return {"t": memory}, {}
-
-    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> int:
-        return int(plain["t"])
+        return Update(self.K.project(feedback.x - direction / np.sqrt(t)), None, step=1.0 / np.sqrt(t))
 
 
 if __name__ == "__main__":
-    state.register(Penalty)  # so that learners can be saved and loaded
     check_algorithm(lambda K, start: Penalty(K, start=start, price=2.0))
     print("Penalty keeps the contract of a learner")
     algorithms = {

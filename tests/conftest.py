@@ -1,11 +1,13 @@
 """Settings that all tests share."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 import pytest
 from hypothesis import settings
+
+import cocopt
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 IN_CI = bool(os.environ.get("CI"))
@@ -40,3 +42,13 @@ def _fail_if_skipped(report: Report) -> Report:
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome, report.longrepr = "failed", f"skipped, which counts as a failure in CI: {reason}"
     return report
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[dict[str, dict[str, type]]]:
+    """The registered classes, by kind and name; those that a test registers are forgotten after it."""
+    classes = cocopt.registry._classes
+    yield classes
+    for names in classes.values():
+        for name in [name for name, cls in names.items() if not cls.__module__.startswith("cocopt.")]:
+            del names[name]

@@ -71,7 +71,9 @@ def content(learner: Any, path: Any) -> tuple[int, dict[str, Any], dict[tuple[st
     """All there is to a learner: what it shows, and the bytes that it would store."""
     learner.save(path)
     header, arrays = state.read(path)
-    shown = {"x": learner.ask(), **learner.ledger.arrays(), **learner.certificate().arrays()}
+    header["shown"], shown = state.encode(
+        {"x": learner.ask(), "ledger": learner.ledger, "certificate": learner.certificate()}, "shown"
+    )
     found = {("shown", name): array for name, array in shown.items()}
     found |= {("stored", name): array for name, array in arrays.items()}
     return learner.t, header, {key: (a.dtype.str, a.shape, a.tobytes()) for key, a in found.items()}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cocopt import metrics
-from cocopt.errors import InvalidInput
+from cocopt.errors import InvalidInput, StateError
 from cocopt.metrics import CompensatedSum, Ledger
 
 NAMES = ["loss", "ccv_soft", "ccv1", "ccv2", "ccv2_sum"]
@@ -165,17 +165,40 @@ def test_nan_is_propagated():
 @pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
 def test_storage_round_trip(batch, history):
     rng = np.random.default_rng(2)
-    ledger = Ledger.zero(batch, history).after(rng.normal(size=batch), rng.normal(size=(*batch, 3)))
-    stored = ledger.arrays()
-    again = Ledger.from_arrays(stored)
+    zero = Ledger.zero(batch, history)
+    ledger = zero.after(rng.normal(size=batch), rng.normal(size=(*batch, 3)))
+    again = zero.restored(ledger.stored(), batch)
     assert again == ledger
     assert (again.rounds, again.history, again.batch) == (1, history, batch)
-    stored["sums"][...] = 7.0
-    assert again == ledger  # neither shares memory with what was stored
+    ledger.stored()["sums"][...] = 7.0
+    assert again == ledger  # what is stored is a copy
     assert again != again.after(0.0, None)
-    assert not any(array.dtype.hasobject for array in stored.values())
-    with pytest.raises(InvalidInput, match=r"sums: expected shape \(..., 14\), got \(3,\)"):
-        Ledger.from_arrays(stored | {"sums": np.zeros(3)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sums": np.zeros(3)}, "sums: expected an array"),
+        ({"sums": np.full((2, 14), np.nan)}, "got NaN"),
+        ({"sums": np.full((2, 14), -1.0)}, "this number of rounds"),
+        ({"sums": np.full((2, 14), 0.5)}, "this number of rounds"),
+        ({"rounds": -1}, "rounds: expected an integer"),
+        ({"rounds": True}, "rounds: expected an integer"),
+        ({"history": "window"}, "history: expected None"),
+        ({"more": 1}, "expected rounds, history, sums"),
+    ],
+)
+def test_what_no_run_has_stored_is_refused(change, message):
+    zero = Ledger.zero((2,))
+    with pytest.raises(StateError, match=message):
+        zero.restored(zero.after(1.0, [0.5]).stored() | change, (2,))
+
+
+def test_sums_that_overflow_can_be_stored():
+    with np.errstate(over="ignore", invalid="ignore"):
+        ledger = Ledger.zero().after(0.0, [1e200])
+    assert np.isinf(ledger.stored()["sums"]).any()
+    assert Ledger.zero().restored(ledger.stored(), ()) == ledger
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from reference.persistent import from_scratch, gap
 from scipy.optimize import linprog
 
 import cocopt
-from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, Switch, constraints, losses
+from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, Switch, constraints, losses, state
 from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import persistent
 from cocopt.geometry.persistent import PersistentIntersection
@@ -472,7 +472,7 @@ def test_a_constraint_that_never_changes(rows, infeasible):
         total += t * np.maximum(constraint.value(learner.ask() if played is None else played), 0.0) ** 2
         learner.tell(loss, constraint, played=played)
     np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
-    assert learner._state.memory.window.demanded.store.size.max() <= 4 * persistent.ROOM  # of 600 or 300
+    assert learner._state.memory.constraints.required.store.size.max() <= 4 * persistent.ROOM  # of 600 or 300
 
 
 @pytest.mark.parametrize("infeasible", ["raise", "nearest"])
@@ -533,10 +533,9 @@ def test_stored_and_restored_it_goes_on_bit_for_bit_though_rows_repeat(batch):
             restored, other = restored.plus(rows).project(y)
             assert np.array_equal(found.point, other.point), (seed, t)
             if t % 7 == 3:
-                plain, arrays = restored.arrays()
-                restored = PersistentIntersection.from_arrays(
-                    restored.K, batch, (), plain, {k: v.copy() for k, v in arrays.items()}
-                )
+                spec, arrays = state.encode(restored, "S")
+                stored = state.Decoder({k: v.copy() for k, v in arrays.items()}).decode(spec)
+                restored = PersistentIntersection.from_stored(restored.K, batch, stored)
 
 
 @pytest.mark.parametrize("step", [0.02, 0.1, 0.3])

@@ -21,6 +21,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 import cocopt
+from cocopt import registry
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
@@ -88,7 +89,7 @@ def test_the_check_for_docstrings_can_fail() -> None:
     assert undocumented_members(Bare) == ["Bare.undocumented", "Bare.undocumented_property"]
 
 
-@pytest.mark.parametrize("name", [n for n, module in cocopt._EXPORTS.items() if module != f"cocopt.{n}"])
+@pytest.mark.parametrize("name", [n for n in cocopt.__all__ if not isinstance(getattr(cocopt, n), ModuleType)])
 def test_top_level_names_have_a_runnable_example(name: str) -> None:
     assert ">>> " in (getattr(cocopt, name).__doc__ or "")
 
@@ -100,16 +101,29 @@ def test_lazy_names_resolve(name: str) -> None:
     assert (value.__name__ == f"cocopt.{name}") if isinstance(value, ModuleType) else (value.__name__ == name)
 
 
-def test_type_checkers_see_the_names_that_users_see() -> None:
-    tree = ast.parse((ROOT / "src/cocopt/__init__.py").read_text(encoding="utf-8"))
-    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+def stub(package: str) -> dict[str, str]:
+    """The names that type checkers see, and the module of each."""
+    folder = (ROOT / "src").joinpath(*package.split("."))
     seen = {}
-    for statement in guarded.body:
-        assert isinstance(statement, ast.ImportFrom)
-        for alias in statement.names:
-            assert alias.asname == alias.name  # the form that re-exports
-            seen[alias.name] = f"cocopt.{alias.name}" if statement.module == "cocopt" else statement.module
-    assert seen == cocopt._EXPORTS
+    for statement in ast.parse((folder / "__init__.pyi").read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.ImportFrom):
+            for alias in statement.names:
+                assert alias.asname == alias.name  # the form that re-exports
+                seen[alias.name] = f"{package}.{alias.name}" if statement.module == package else str(statement.module)
+    return seen
+
+
+@pytest.mark.parametrize("package", ["cocopt", *registry.PACKAGES.values()])
+def test_type_checkers_see_the_names_that_users_see(package: str) -> None:
+    seen, module = stub(package), importlib.import_module(package)
+    assert {*module.__all__} <= {*seen}, "a registered class needs a line in __init__.pyi"
+    for name, home in seen.items():
+        value = (
+            importlib.import_module(home)
+            if home == f"{package}.{name}"
+            else getattr(importlib.import_module(home), name)
+        )
+        assert getattr(module, name) is value
 
 
 def test_unknown_names_are_attribute_errors() -> None:

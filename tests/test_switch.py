@@ -82,7 +82,7 @@ def test_an_empty_intersection_is_noticed_in_its_round(seed):
             assert stubborn.ask() is before
             assert stubborn.t == t
     assert lenient.ledger.infeasible_rounds == 1
-    assert lenient._state.memory.seen is None  # nothing of the past is kept
+    assert lenient._state.memory.intersection is None  # nothing of the past is kept
 
 
 def batches(seed, trials):

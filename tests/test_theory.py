@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocopt import steps
-from cocopt.errors import InvalidInput
+from cocopt import state, steps
+from cocopt.errors import InvalidInput, StateError
 from cocopt.theory import Certificate, bounds
 
 SCHEDULES = [
@@ -268,6 +268,12 @@ def test_certificate_is_summed_to_the_last_digit():
     assert proof.value == math.fsum(terms) / 2
 
 
+def plain(proof):
+    """A certificate as a state file would return it."""
+    spec, arrays = state.encode(proof, "proof")
+    return state.Decoder(arrays).decode(spec)
+
+
 @pytest.mark.parametrize("modulus", [0.0, 0.5])
 def test_a_batch_equals_its_trials_and_survives_storage(modulus):
     rng = np.random.default_rng(3)
@@ -281,15 +287,23 @@ def test_a_batch_equals_its_trials_and_survives_storage(modulus):
         singles = [
             one.after(step, squares[i], modulus=seen[i], infeasible=infeasible[i]) for i, one in enumerate(singles)
         ]
-        batch = Certificate.from_arrays(batch.arrays())
-        singles = [Certificate.from_arrays(one.arrays()) for one in singles]
+        batch = batch.restored(plain(batch), (3,))
+        singles = [one.restored(plain(one), ()) for one in singles]
     np.testing.assert_array_equal(batch.value, [one.value for one in singles])
     np.testing.assert_array_equal(batch.valid, [one.valid for one in singles])
     assert type(singles[0].value) is np.float64
-    assert batch == Certificate.from_arrays(batch.arrays())
+    assert batch == batch.restored(plain(batch), (3,))
     assert batch != batch.after(0.01, 1.0, modulus=1.0)
-    with pytest.raises(InvalidInput, match=r"Certificate: expected arrays of shape \(3,\) or \(\), got \(2,\)"):
-        Certificate.from_arrays(batch.arrays() | {"total": np.zeros(2)})
+    for change in (
+        {"sum": {"total": np.zeros(2), "carry": np.zeros(2)}},
+        {"sum": {"total": math.nan, "carry": 0.0}},
+        {"seen": 64},
+        {"seen": "0"},
+        {"last": -1.0},
+        {"more": 1},
+    ):
+        with pytest.raises(StateError):
+            batch.restored(plain(batch) | change, (3,))
 
 
 def test_repr_and_construction():

@@ -12,54 +12,16 @@ array([0.75, 0.25])
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from cocopt import checks as checks
-    from cocopt import constraints as constraints
-    from cocopt import errors as errors
-    from cocopt import losses as losses
-    from cocopt import metrics as metrics
-    from cocopt import steps as steps
-    from cocopt import theory as theory
-    from cocopt.algorithms import CLASP as CLASP
-    from cocopt.algorithms import CLASPF as CLASPF
-    from cocopt.algorithms import RECOO as RECOO
-    from cocopt.algorithms import AdaGrad as AdaGrad
-    from cocopt.algorithms import Switch as Switch
-    from cocopt.experiments import run as run
-    from cocopt.geometry import hinge_prox as hinge_prox
-    from cocopt.geometry.project import explain as explain
-    from cocopt.geometry.project import project as project
-    from cocopt.sets import Ball as Ball
-    from cocopt.sets import Box as Box
-    from cocopt.sets import ConvexSet as ConvexSet
-    from cocopt.sets import Ellipsoid as Ellipsoid
-    from cocopt.sets import Halfspace as Halfspace
-    from cocopt.sets import L1Ball as L1Ball
-    from cocopt.sets import Polyhedron as Polyhedron
-    from cocopt.sets import Product as Product
-    from cocopt.sets import Simplex as Simplex
-    from cocopt.state import load as load
+from cocopt import registry as _registry
 
 __version__ = "0.1.0"
 
-# Public name → the module that defines it, or that it is. A line here needs its twin above.
+# Public name → the module that defines it, or that it is. Sets and algorithms are not listed: whichever class is
+# registered is exported. Type checkers read __init__.pyi.
 _EXPORTS = {
-    "CLASP": "cocopt.algorithms",
-    "CLASPF": "cocopt.algorithms",
-    "RECOO": "cocopt.algorithms",
-    "AdaGrad": "cocopt.algorithms",
-    "Switch": "cocopt.algorithms",
-    "Ball": "cocopt.sets",
-    "Box": "cocopt.sets",
     "ConvexSet": "cocopt.sets",
-    "Ellipsoid": "cocopt.sets",
-    "Halfspace": "cocopt.sets",
-    "L1Ball": "cocopt.sets",
-    "Polyhedron": "cocopt.sets",
-    "Product": "cocopt.sets",
-    "Simplex": "cocopt.sets",
     "checks": "cocopt.checks",
     "constraints": "cocopt.constraints",
     "errors": "cocopt.errors",
@@ -69,22 +31,32 @@ _EXPORTS = {
     "losses": "cocopt.losses",
     "metrics": "cocopt.metrics",
     "project": "cocopt.geometry.project",
+    "register": "cocopt.registry",
     "run": "cocopt.experiments",
     "steps": "cocopt.steps",
     "theory": "cocopt.theory",
 }
-
-__all__ = list(_EXPORTS)
+_KINDS = ("set", "algorithm")  # whose classes are exported here
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module 'cocopt' has no attribute {name!r}")
-    module = import_module(_EXPORTS[name])
-    value = module if module.__name__ == f"cocopt.{name}" else getattr(module, name)
-    globals()[name] = value  # the next access costs nothing
-    return value
+    if name in _EXPORTS:
+        module = import_module(_EXPORTS[name])
+        value = module if module.__name__ == f"cocopt.{name}" else getattr(module, name)
+        globals()[name] = value  # the next access costs nothing
+        return value
+    if name == "__all__":
+        return [*_EXPORTS, *(cls.__name__ for kind in _KINDS for cls in _registry.classes(kind).values())]
+    for kind in _KINDS:
+        if name[:1].isupper():  # else it is a submodule that is being imported, perhaps by one of these packages
+            import_module(_registry.PACKAGES[kind])
+        cls = _registry.exported(kind).get(name)
+        if cls is not None:
+            if cls.__module__.startswith("cocopt."):  # a user's own class may be registered anew
+                globals()[name] = cls
+            return cls
+    raise AttributeError(f"module 'cocopt' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocopt import constraints, losses, state
 from cocopt.algorithms.base import Learner, Round
@@ -451,13 +450,14 @@ class _Store(NamedTuple):
 
     def content(self, learner: Learner) -> dict[str, Any]:
         """All that can be known of a learner, as plain values and bytes."""
-        arrays: dict[str, NDArray[Any]] = {"x": learner.ask()}
-        arrays.update({f"ledger.{name}": array for name, array in learner.ledger.arrays().items()})
+        shown = {"x": learner.ask(), "ledger": learner.ledger}
         if hasattr(learner, "certificate"):
-            arrays.update({f"proof.{name}": array for name, array in learner.certificate().arrays().items()})
+            shown["proof"] = learner.certificate()
+        spec, arrays = state.encode(shown, "shown")
         content: dict[str, Any] = {
             name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()
         }
+        content["shown"] = spec
         if self.works:
             learner.save(self.path)
             content["stored"] = self.path.read_bytes()

@@ -102,16 +102,16 @@ def run(
 
 @app.command("list")
 def list_() -> None:
-    """List algorithms (what they need and promise), problems and sets."""
+    """List all registered algorithms (what they need and promise), problems, sets, losses, constraints and steps."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from cocopt import algorithms, problems, sets
-    from cocopt.experiments.algorithms import TABLE, needs, options
+    from cocopt import registry
+    from cocopt.experiments.algorithms import needs, options
 
-    def doc(thing: Any) -> str:
-        line = (thing.__doc__ or "").strip().splitlines()[0].rstrip(".:")
+    def doc(cls: type) -> str:
+        line = (cls.__doc__ or " ").strip().partition("\n")[0].rstrip(".:")
         return re.sub(r"\[`([^`]*)`\]\[[^\]]*\]", r"\1", line)  # cross-references by their text
 
     console = Console()
@@ -125,21 +125,22 @@ def list_() -> None:
         console.print(table)
 
     rows = []
-    for name, entry in TABLE.items():
-        cls = getattr(algorithms, entry.cls)
-        told = needs(cls)
-        chosen = [option for option in options(cls) if option not in told]
-        rows.append([name, ", ".join(told) or "nothing", ", ".join(chosen), entry.promise])
-    show("Algorithms", ["algorithm", "must be told", "options", "promises"], rows)
+    for name, cls in registry.classes("algorithm").items():
+        needed = needs(cls)
+        chosen = [option for option in options(cls) if option not in needed]
+        rows.append([name, ", ".join(needed) or "nothing", ", ".join(chosen), cls.promise])
+    show("Algorithms", ["algorithm", "needs", "options", "promises"], rows)
     rows = []
-    for name in problems.names():
-        problem = problems.get(name)
+    for name, cls in registry.classes("problem").items():
+        problem = cls()
         chosen = [f"{key}={value}" for key, value in problem.options.items()]
-        rows.append([name, str(problem.rounds), ", ".join(chosen), doc(problem)])
+        rows.append([name, str(problem.rounds), ", ".join(chosen), doc(cls)])
     show("Problems", ["problem", "rounds", "options", "what it is"], rows)
-    kinds = {name: getattr(sets, name) for name in sorted(sets.__all__)}
-    kinds = {name: cls for name, cls in kinds.items() if isinstance(cls, type) and cls.__module__ != "cocopt.sets.base"}
-    show("Sets", ["set", "what it is"], [[name, doc(cls)] for name, cls in kinds.items()])
+    for kind, title in _KINDS.items():
+        show(title, [kind, "what it is"], [[name, doc(cls)] for name, cls in registry.classes(kind).items()])
+
+
+_KINDS = {"set": "Sets", "loss": "Losses", "constraint": "Constraints", "schedule": "Steps"}
 
 
 @app.command()

@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import kernels
-from cocopt.arrays import Array, ArrayLike, as_floats, make_tuple
-from cocopt.errors import InvalidInput
+from cocopt.arrays import Array, ArrayLike, as_floats, describe, make_tuple
+from cocopt.errors import InvalidInput, StateError
+from cocopt.state import as_array, as_count, as_fields, as_numbers
 
 __all__ = ["CompensatedSum", "Ledger", "of"]
 
@@ -85,6 +86,18 @@ class CompensatedSum(NamedTuple):
     def value(self) -> float | Array:
         """The sum, rounded once."""
         return self.total + self.carry
+
+    def stored(self) -> dict[str, Any]:
+        """Both numbers."""
+        return self._asdict()
+
+    def restored(self, stored: Any, batch: tuple[int, ...]) -> CompensatedSum:
+        """The sum that `stored` describes: a number, or one per trial."""
+        total, carry = as_fields(stored, "total", "carry")
+        total, carry = as_numbers(total, "total", batch), as_numbers(carry, "carry", batch, nan=True)
+        if np.any(np.isnan(carry) & np.isfinite(total)):  # a sum may overflow to an infinity; then the carry is NaN
+            raise StateError("carry: expected numbers, got NaN")
+        return CompensatedSum(total, carry)
 
 
 class Ledger:
@@ -255,22 +268,24 @@ class Ledger:
         names = [*_NAMES] if self._history is None else [*_NAMES, f"ccv2_{self._history}"]
         return {name: getattr(self, name) for name in ("rounds", *names, "infeasible_rounds")}
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All there is to it, for storage; `from_arrays` makes it a ledger again, bit for bit."""
-        return {
-            "rounds": np.array(self._rounds),
-            "history": np.array(self._history or ""),
-            "sums": self._sums.copy(),
-        }
+    def stored(self) -> dict[str, Any]:
+        """All there is to it, as plain values and arrays."""
+        return {"rounds": self._rounds, "history": self._history, "sums": self._sums.copy()}
 
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Ledger:
-        """The ledger that `arrays` describes."""
-        sums = np.array(arrays["sums"], dtype=np.float64)
-        if sums.ndim == 0 or sums.shape[-1] != 2 * _SUMS:
-            raise InvalidInput(f"sums: expected shape (..., {2 * _SUMS}), got {sums.shape}")
-        history: Any = str(arrays["history"]) or None
-        return cls._make(int(arrays["rounds"]), cls.zero(history=history)._history, sums)
+    def restored(self, stored: Any, batch: tuple[int, ...]) -> Ledger:
+        """The ledger that `stored` describes, if it counts the same history as this one."""
+        rounds, history, sums = as_fields(stored, "rounds", "history", "sums")
+        rounds, sums = as_count(rounds, "rounds"), as_array(sums, "sums", (*batch, 2 * _SUMS), nan=True)
+        totals, carries = sums[..., ::2], sums[..., 1::2]
+        # sums may overflow to an infinity, and the carry is NaN then
+        if np.isnan(totals).any() or (np.isnan(carries) & np.isfinite(totals)).any():
+            raise StateError("sums: expected numbers, got NaN")
+        infeasible = totals[..., _Sum.INFEASIBLE_ROUNDS]
+        if (totals[..., 2:] < 0.0).any() or (infeasible > rounds).any() or (infeasible % 1.0 != 0.0).any():
+            raise StateError("sums: expected sums and counts that this number of rounds can have, got others")
+        if history != self._history:
+            raise StateError(f"history: expected {self._history!r}, got {describe(history)}")
+        return self._make(rounds, self._history, sums)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ledger):

@@ -1,7 +1,14 @@
 """Saving and loading: plain arrays and JSON in one ``.npz``, versioned, checked, replaced in one stroke.
 
-No pickle, and nothing is imported by a name that a file contains: class names are looked up among those of cocopt and
-those that were registered.
+Three layers, each of which trusts nothing that comes from a file:
+
+- *files*: `write` and `read` store a JSON header and arrays, uncompressed and with a checksum;
+- *values*: `encode` describes a value in JSON and arrays, `Decoder` makes the value again. Values are None, truth
+  values, numbers, text, arrays, sequences, mappings with text as keys, NamedTuples, objects of registered classes (by
+  kind, name and parameters), and objects with ``stored()``;
+- *state*: `restore` accepts a value in place of an example only if it has the example's types and shapes.
+
+No pickle, and nothing is imported by a name that a file contains: classes are looked up in `cocopt.registry`.
 """
 
 from __future__ import annotations
@@ -11,72 +18,66 @@ import errno
 import hashlib
 import io
 import json
+import math
 import os
 import secrets
 import shutil
-import struct
+import stat
 import zipfile
-import zlib
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, NamedTuple, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 import cocopt
-from cocopt.errors import InvalidInput, StateError
+from cocopt import registry
+from cocopt.arrays import Array, describe
+from cocopt.errors import CocoptError, InvalidInput, StateError
 
-__all__ = ["VERSION", "decode", "encode", "known", "load", "read", "register", "write"]
+__all__ = [
+    "VERSION",
+    "Arrays",
+    "Decoder",
+    "NonNegative",
+    "Range",
+    "UnknownClass",
+    "as_array",
+    "as_count",
+    "as_fields",
+    "as_numbers",
+    "encode",
+    "load",
+    "read",
+    "refusing",
+    "restore",
+    "write",
+]
 
-#: the version of the file format that is written, and the newest that can be read
-VERSION = 1
+#: the version of the file format that is written; every later version of cocopt reads the formats from 2 on
+VERSION = 2
+_OLDEST = 2
 
 _HEADER = "cocopt.json"
-# What a damaged archive may raise in the readers of the standard library and numpy.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    MemoryError,
-)
+_MAX_DEPTH = 64  # of values within values: more is no state that anyone needs, and would exhaust Python's stack
+_LARGEST = float(np.finfo(np.float64).max)
+#: the largest count that floating-point numbers tell from its neighbours
+_MAX_COUNT = 2**53
 
-_BUILT_IN = {
-    "AdaGrad": "cocopt.algorithms",
-    "Adaptive": "cocopt.steps",
-    "Affine": "cocopt.constraints",
-    "Ball": "cocopt.sets",
-    "Box": "cocopt.sets",
-    "CLASP": "cocopt.algorithms",
-    "CLASPF": "cocopt.algorithms",
-    "Constant": "cocopt.steps",
-    "Ellipsoid": "cocopt.sets",
-    "Halfspace": "cocopt.sets",
-    "L1Ball": "cocopt.sets",
-    "NormBall": "cocopt.constraints",
-    "Polyhedron": "cocopt.sets",
-    "Power": "cocopt.steps",
-    "Product": "cocopt.sets",
-    "Quadratic": "cocopt.constraints",
-    "RECOO": "cocopt.algorithms",
-    "SecondOrder": "cocopt.constraints",
-    "Simplex": "cocopt.sets",
-    "Stack": "cocopt.constraints",
-    "StronglyConvex": "cocopt.steps",
-    "Switch": "cocopt.algorithms",
-}
-_registered: dict[str, type] = {}
+Arrays: TypeAlias = dict[str, NDArray[Any]]
 
-Class = TypeVar("Class", bound=type)
-Arrays = dict[str, NDArray[Any]]
+
+class Range(NamedTuple):
+    """The closed interval in which a stored number, or every entry of a stored array, must lie."""
+
+    lower: float
+    upper: float
+
+
+#: an array of finite numbers that are at least 0: an annotation for the memory of an algorithm
+NonNegative: TypeAlias = Annotated[Array, Range(0.0, _LARGEST)]
 
 
 # ---------------------------------------------------------------- files
@@ -86,7 +87,8 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     """Stores a JSON-able header and arrays; the file holds either all of the old state or all of the new one.
 
     The new file is written beside the old one under a temporary name, synced to disk, and renamed. A process that is
-    killed meanwhile may leave a hidden ``.tmp`` file behind, which can be deleted.
+    killed meanwhile may leave a hidden ``.tmp`` file behind, which can be deleted. A target that exists and is no
+    regular file (a folder, a device, a pipe) is refused, since renaming would replace it.
 
     Examples
     --------
@@ -102,6 +104,10 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     target = Path(os.path.realpath(path))  # through a symbolic link, as an ordinary write would go
     if not target.parent.is_dir():  # the user's path, not that of the temporary file
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    with contextlib.suppress(FileNotFoundError):
+        kind = stat.S_IFMT(target.stat().st_mode)
+        if kind != stat.S_IFREG:
+            raise InvalidInput(f"{path}: expected a regular file or a new name, got {_KINDS.get(kind, 'a device')}")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         with open(temporary, "xb") as file:
@@ -123,52 +129,99 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             os.close(folder)
 
 
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+
+
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """The header and arrays that `write` stored, checked against the file's checksum.
 
     Raises
     ------
     StateError
-        If the file is not one of cocopt's, is truncated or was changed, or has a newer format.
+        If the file is not one of cocopt's, is truncated or was changed, or has a format that cannot be read.
     """
+    kind = stat.S_IFMT(os.stat(path).st_mode)
+    if kind != stat.S_IFREG:  # a device or a pipe may have no end
+        raise StateError(f"{path}: expected a cocopt state file, got {_KINDS.get(kind, 'a device')}")
     content = Path(path).read_bytes()
     foreign = StateError(f"{path}: expected a cocopt state file, got something else ({len(content)} bytes)")
     if not b"PK\x03\x04".startswith(content[:4]):
         raise foreign
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = {name: archive.read(name) for name in archive.namelist()}
+        members = _members(content)
         if _HEADER not in members:
             raise foreign
-        envelope = json.loads(members.pop(_HEADER))
-        if envelope["format"] != "cocopt":
+        envelope = json.loads(members.pop(_HEADER), parse_constant=_refuse_constant)
+        if not isinstance(envelope, dict) or envelope.get("format") != "cocopt":
             raise foreign
-        if envelope["version"] > VERSION:
-            raise StateError(
-                f"{path}: expected a state file of format {VERSION} or older, got format {envelope['version']} of "
-                f"cocopt {envelope['cocopt']}: upgrade cocopt to read it"
-            )
-        arrays: Arrays = {
-            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-            for name, data in members.items()
-        }
-        header: dict[str, Any] = envelope["header"]
+        _check_version(path, envelope)
+        arrays = {name.removesuffix(".npy"): _array(data) for name, data in members.items()}
+        header = envelope["header"]
+        if not isinstance(header, dict) or len(arrays) != len(members):
+            raise ValueError("no header, or two arrays of one name")
         intact = envelope.pop("sha256") == _checksum(envelope, arrays)
     except StateError:
         raise
-    except _DAMAGE as error:
-        raise StateError(f"{path}: expected a whole state file, got a truncated or damaged one ({error})") from error
+    except Exception as error:  # the readers of zip, JSON and npy raise nearly every kind of error on damaged data
+        raise StateError(
+            f"{path}: expected a whole state file, got a truncated or damaged one ({type(error).__name__}: {error})"
+        ) from error
     if not intact:
         raise StateError(f"{path}: expected the content that was written, got another: the file was changed since")
     return header, arrays
 
 
+def _members(content: bytes) -> dict[str, bytes]:
+    """The members of the archive. They are not compressed, so that they are no larger than the file."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise ValueError("a compressed member: cocopt writes none")
+        if sum(entry.file_size for entry in entries) > len(content):
+            raise ValueError("members that are larger than the file")
+        if len({entry.filename for entry in entries}) < len(entries):
+            raise ValueError("two members of one name")
+        return {entry.filename: archive.read(entry) for entry in entries}
+
+
+def _array(data: bytes) -> NDArray[Any]:
+    """The array of an ``.npy`` member; numpy's own reader would allocate what the header claims, whatever follows."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, fortran, dtype = readers[version](stream)
+    rest = memoryview(data)[stream.tell() :]
+    if dtype.kind not in "biufU" or math.prod(shape) * dtype.itemsize != len(rest) or min(shape, default=0) < 0:
+        raise ValueError(f"an array of {len(rest)} bytes that claims shape {str(shape)[:40]} and dtype {dtype}")
+    return np.frombuffer(rest, dtype).reshape(shape, order="F" if fortran else "C").copy("K")
+
+
+def _check_version(path: str | os.PathLike[str], envelope: Mapping[str, Any]) -> None:
+    version, writer = envelope.get("version"), str(envelope.get("cocopt"))[:40]
+    if type(version) is not int or version < 1:
+        raise StateError(f"{path}: expected a format number, got {describe(version)}")
+    if version > VERSION:
+        raise StateError(
+            f"{path}: expected a state file of format {VERSION} or older, got format {version} of "
+            f"cocopt {writer}: upgrade cocopt to read it"
+        )
+    if version < _OLDEST:
+        raise StateError(
+            f"{path}: expected a state file of format {_OLDEST} or newer, got format {version}, written by a version "
+            f"of cocopt {writer} before its format was settled; only that version reads it"
+        )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name}, which is no JSON")
+
+
 def _pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     stored = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in stored.items():
-        if array.dtype.hasobject:
+        if array.dtype.kind not in "biufU":
             raise InvalidInput(f"{name}: expected an array of plain numbers, got dtype {array.dtype}")
-    plain = json.loads(json.dumps(dict(header)))  # as it will be read: keys are text, tuples are lists
+    plain = json.loads(json.dumps(dict(header), allow_nan=False))  # as it will be read: keys are text, tuples are lists
     envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": plain}
     envelope["sha256"] = _checksum(envelope, stored)
     buffer = io.BytesIO()
@@ -189,149 +242,303 @@ def _checksum(envelope: Mapping[str, Any], arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-# ---------------------------------------------------------------- classes
+# ---------------------------------------------------------------- values
 
 
-def register(cls: Class) -> Class:
-    """Makes a set, schedule or algorithm of one's own storable under its class name; a class decorator.
-
-    A set or schedule must have ``parameters()``; an algorithm ``_from_state(header, arrays, supplied)``.
-
-    Examples
-    --------
-    >>> from cocopt import state, steps
-    >>> @state.register
-    ... class Halving(steps.Schedule):
-    ...     def step(self, t, gradients):
-    ...         return 0.5**t
-    ...
-    ...     def parameters(self):
-    ...         return {}
-    >>> spec, arrays = state.encode(Halving(), "steps")
-    >>> state.decode(spec, arrays)
-    Halving()
-    """
-    name, known = cls.__name__, _registered.get(cls.__name__)
-    # a notebook cell may run again: the same class then comes anew
-    again = known is not None and (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__)
-    if name in _BUILT_IN or (known is not None and not again):
-        raise InvalidInput(f"register: expected a class name that is free, got {name!r}")
-    _registered[name] = cls
-    return cls
-
-
-def _lookup(name: Any) -> type | None:
-    """The class of that name, if it is one of ours or was registered."""
-    if not isinstance(name, str):
-        return None
-    if name not in _registered and name in _BUILT_IN:
-        return getattr(import_module(_BUILT_IN[name]), name)  # type: ignore[no-any-return]
-    return _registered.get(name)
-
-
-def known(spec: Mapping[str, Any]) -> bool:
-    """Whether a description from `encode` can be decoded without help: nothing is absent, its class is one of ours.
-
-    Examples
-    --------
-    >>> from cocopt import Box, state
-    >>> state.known(state.encode(Box(0.0, 1.0, dim=2), "K")[0]), state.known({"absent": "K"})
-    (True, False)
-    """
-    return "absent" not in spec and _lookup(spec.get("class")) is not None
-
-
-def encode(thing: Any, name: str) -> tuple[dict[str, Any], Arrays]:
-    """A set or schedule as a JSON-able description and the arrays that it refers to.
-
-    What cannot be stored (its class is not registered, it does not say its parameters, or one of them is no number,
-    text, array, set or schedule) becomes the mark ``{"absent": name}``, and must be supplied when loading.
+def encode(value: Any, name: str) -> tuple[Any, Arrays]:
+    """A value as a JSON-able description and the arrays that it refers to.
 
     Parameters
     ----------
-    thing : object with ``parameters()``
+    value : see the module's docstring
     name : str
-        What the user calls it: the keyword of `load`, and the prefix of the arrays' names.
+        The prefix of the arrays' names.
+
+    Raises
+    ------
+    TypeError
+        If the value, or a part of it, cannot be stored: a callable, say, or an object whose class is not registered or
+        does not say its parameters.
 
     Examples
     --------
     >>> from cocopt import Box, state
     >>> spec, arrays = state.encode(Box(0.0, [1.0, 2.0]), "K")
     >>> spec
-    {'class': 'Box', 'parameters': {'lower': {'array': 'K.lower'}, 'upper': {'array': 'K.upper'}, 'dim': 2}}
-    >>> state.decode(spec, arrays)
+    {'set': 'Box', 'parameters': {'lower': {'array': 'K.lower'}, 'upper': {'array': 'K.upper'}, 'dim': 2}}
+    >>> state.Decoder(arrays).decode(spec)
     Box(lower=0 (shape (2,)), upper=array of shape (2,), dim=2)
     """
     arrays: Arrays = {}
-    try:
-        return _encode_object(thing, name, arrays), arrays
-    except TypeError:  # by contract: this has no parameters to tell
-        return {"absent": name}, {}
+    return _encode(value, name, arrays, 0), arrays
 
 
-def _encode_object(thing: Any, name: str, arrays: Arrays) -> dict[str, Any]:
-    cls: type = type(thing)
-    if _lookup(cls.__name__) is not cls:
-        raise TypeError(f"{cls.__name__} is not registered")
-    values = {key: _encode_value(value, f"{name}.{key}", arrays) for key, value in thing.parameters().items()}
-    return {"class": cls.__name__, "parameters": values}
+def _encode(value: Any, name: str, arrays: Arrays, depth: int) -> Any:
+    def parts(items: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: _encode(item, f"{name}.{key}", arrays, depth + 1) for key, item in items.items()}
 
-
-def _encode_value(value: Any, name: str, arrays: Arrays) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
+    if depth > _MAX_DEPTH:
+        raise TypeError(f"{name[:40]}: values nested more than {_MAX_DEPTH} deep cannot be stored")
+    if value is None or type(value) in (bool, int, str):
         return value
-    if isinstance(value, list | tuple):
-        return [_encode_value(item, f"{name}.{i}", arrays) for i, item in enumerate(value)]
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        arrays[name] = value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
+        arrays[name] = np.asarray(value)
         return {"array": name}
-    return _encode_object(value, name, arrays)
+    if hasattr(value, "stored"):
+        return {"fields": parts(value.stored())}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {"fields": parts(dict(zip(value._fields, value, strict=True)))}
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {"fields": parts(value)}
+    if isinstance(value, list | tuple):
+        return [_encode(item, f"{name}.{i}", arrays, depth + 1) for i, item in enumerate(value)]
+    registered = registry.name_of(type(value))
+    if registered is None:
+        raise TypeError(f"{value!r} cannot be stored: its class is not registered")
+    try:
+        parameters = value.parameters()
+    except TypeError as error:  # by contract: it has no parameters to tell
+        raise TypeError(f"{value!r} cannot be stored: {error}") from error
+    plain = {key: item.item() if isinstance(item, np.generic) else item for key, item in parameters.items()}
+    return {type(value).kind: registered, "parameters": parts(plain)}
 
 
-def decode(
-    spec: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    supplied: Mapping[str, Any] | None = None,
-    name: str = "",
-) -> Any:
-    """The object that `encode` described, or the one that is supplied under ``name``.
+class UnknownClass(StateError):
+    """A description names a class that is not registered."""
+
+
+class Decoder:
+    """Makes the values that `encode` described; everything that it raises is a `StateError`.
+
+    Arrays belong to one value each, so that what is made is no larger than what was stored: an array that is referred
+    to twice is refused, and so are parameters called ``dim`` that add up to more than the size of all arrays and 1000.
 
     Parameters
     ----------
-    spec, arrays
-        From `encode`.
-    supplied : mapping, optional
-        What the user passes again; it goes before what the file says.
-    name : str, optional
-        As in `encode`; it need not be given for what is marked absent.
+    arrays : mapping
+        Those that descriptions may refer to.
     """
-    name = spec.get("absent", name)
-    if supplied is not None and name in supplied:
-        return supplied[name]
-    if "absent" in spec:
-        raise StateError(
-            f"{name}: expected as an argument, since it could not be stored: cocopt.load(path, {name}=...)"
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._left = dict(arrays)
+        # that parameters may still ask for: with a learner, a point of K is stored too; some for a value by itself
+        self._dimensions = 1000 + sum(array.size for array in arrays.values())
+
+    def decode(self, spec: Any, where: str = "state") -> Any:
+        """The value; NamedTuples and objects with ``stored()`` as mappings, which `restore` makes objects again."""
+        return self._decode(spec, where, 0)
+
+    def discard(self, prefix: str) -> None:
+        """Forgets the arrays of a value that is passed again."""
+        for name in [name for name in self._left if name.startswith(f"{prefix}.") or name == prefix]:
+            del self._left[name]
+
+    def finish(self) -> None:
+        """Refuses arrays that no description referred to."""
+        if self._left:
+            raise StateError(f"state: expected arrays that belong to it, got {sorted(self._left)[0][:80]!r} too")
+
+    def _decode(self, spec: Any, where: str, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            raise StateError(f"{where[:80]}: expected values nested at most {_MAX_DEPTH} deep, got more")
+        if spec is None or isinstance(spec, bool | str):
+            return spec
+        if isinstance(spec, int | float):
+            if not abs(spec) <= (2**63 - 1 if isinstance(spec, int) else _LARGEST):
+                raise StateError(f"{where}: expected a number of 64 bits, got {describe(spec)}")
+            return spec
+        if isinstance(spec, list):
+            return [self._decode(item, f"{where}.{i}", depth + 1) for i, item in enumerate(spec)]
+        if isinstance(spec, dict):
+            if spec.keys() == {"float"} and spec["float"] in ("nan", "inf", "-inf"):
+                return float(spec["float"])
+            if spec.keys() == {"array"} and isinstance(spec["array"], str) and spec["array"] in self._left:
+                return self._left.pop(spec["array"])
+            if spec.keys() == {"fields"} and isinstance(spec["fields"], dict):
+                return self._parts(spec["fields"], where, depth)
+            if len(spec) == 2 and isinstance(spec.get("parameters"), dict):
+                return self._object(spec, where, depth)
+        raise StateError(f"{where}: expected the description of a value, got {describe(spec)}")
+
+    def _parts(self, spec: dict[str, Any], where: str, depth: int) -> dict[str, Any]:
+        return {key: self._decode(item, f"{where}.{key}", depth + 1) for key, item in spec.items()}
+
+    def _object(self, spec: dict[str, Any], where: str, depth: int) -> Any:
+        kind, name = next((key, value) for key, value in spec.items() if key != "parameters")
+        cls = registry.classes(kind).get(name) if kind in registry.PACKAGES and isinstance(name, str) else None
+        if cls is None or kind == "algorithm":
+            raise UnknownClass(
+                f"{where}: expected a registered class, got the {describe(kind)} {describe(name)}: register it with "
+                f"cocopt.register, or pass it again: cocopt.load(path, {where.removeprefix('parameters.')}=...)"
+            )
+        parameters = self._parts(spec["parameters"], where, depth)
+        dim = parameters.get("dim")
+        if isinstance(dim, int):
+            self._dimensions -= dim
+            if dim < 1 or self._dimensions < 0:
+                raise StateError(f"{where}: expected dimensions as those of the arrays stored, got {dim}")
+        with refusing(where, cls.__name__):
+            return cls(**parameters)
+
+
+@contextlib.contextmanager
+def refusing(where: str, what: str) -> Iterator[None]:
+    """Turns what a constructor or a check objects to into a `StateError`."""
+    try:
+        yield
+    except StateError:
+        raise
+    except Exception as error:  # constructors are made for users, not for forged arguments
+        message = error if isinstance(error, CocoptError) else f"{type(error).__name__}: {error}"
+        raise StateError(f"{where}: expected the state of a {what}, got another ({message})") from error
+
+
+# ---------------------------------------------------------------- state
+
+
+def restore(value: Any, example: Any, batch: tuple[int, ...] = (), where: str = "state") -> Any:
+    """The value in place of the example, if it has the same types and shapes; else a `StateError`.
+
+    - An example with ``restored(value, batch)`` decides itself.
+    - A NamedTuple needs the same fields, each like that of the example, or as its annotation allows: None, a number or
+      an array of the trials' shape, numbers within a `Range`.
+    - An array needs the example's dtype and shape, and no NaN; a number may have become one number per trial.
+    - A sequence needs the same length, a mapping the same keys.
+
+    Parameters
+    ----------
+    value
+        From `Decoder.decode`.
+    example
+        What the code expects, such as the memory before round 1.
+    batch : tuple of int
+        The shape of the trials.
+    where : str
+        The name of the value in error messages.
+
+    Examples
+    --------
+    >>> from cocopt import state
+    >>> state.restore([3, 0.5], (0, 1.0))
+    (3, 0.5)
+    >>> state.restore([3, "half"], (0, 1.0))
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.StateError: state.1: expected a number or one per trial, got str 'half'
+    """
+    if hasattr(example, "restored"):
+        with refusing(where, type(example).__name__):
+            return example.restored(value, batch)
+    if isinstance(example, tuple) and hasattr(example, "_fields"):
+        names = example._fields
+        if not isinstance(value, dict) or value.keys() != {*names}:
+            raise StateError(f"{where}: expected {', '.join(names)}, got {_outline(value)}")
+        hints = _hints(type(example))
+        return type(example)(
+            *(_field(value[key], part, batch, f"{where}.{key}", hints.get(key)) for key, part in _pairs(example))
         )
-    return _decode_value(spec, arrays, name)
+    if isinstance(example, dict):
+        if not isinstance(value, dict) or value.keys() != example.keys():
+            raise StateError(f"{where}: expected {', '.join(example)}, got {_outline(value)}")
+        return {key: restore(value[key], part, batch, f"{where}.{key}") for key, part in example.items()}
+    if isinstance(example, list | tuple):
+        if not isinstance(value, list) or len(value) != len(example):
+            raise StateError(f"{where}: expected {len(example)} values, got {_outline(value)}")
+        parts = (restore(value[i], part, batch, f"{where}.{i}") for i, part in enumerate(example))
+        return type(example)(parts)
+    if isinstance(example, np.ndarray | np.generic):
+        array = as_array(value, where, example.shape, example.dtype)
+        return array if isinstance(example, np.ndarray) else array[()]
+    if type(example) is float:
+        return as_numbers(value, where, batch)
+    kind = getattr(example, "kind", None)
+    same = type(value) is type(example) if kind is None else getattr(value, "kind", None) == kind
+    if not same:
+        raise StateError(f"{where}: expected {type(example).__name__}, got {_outline(value)}")
+    return value
 
 
-def _decode_value(value: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
-    if isinstance(value, list):
-        return [_decode_value(item, arrays, name) for item in value]
-    if not isinstance(value, Mapping):
+def _pairs(example: Any) -> list[tuple[str, Any]]:
+    return list(zip(example._fields, example, strict=True))
+
+
+def _field(value: Any, example: Any, batch: tuple[int, ...], where: str, hint: Any) -> Any:
+    """A field of a NamedTuple, as its annotation allows."""
+    ranges = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Range)]
+    options = _options(hint)
+    if value is None and type(None) in options:
+        return None
+    if example is None and value is not None:  # nothing to compare with but the annotation
+        arrays = isinstance(value, np.ndarray) and any(get_origin(option) is np.ndarray for option in options)
+        if not (arrays or type(value) in options):
+            raise StateError(f"{where}: expected {hint}, got {_outline(value)}")
+        if arrays and (value.shape[: len(batch)] != batch or (value.dtype.kind == "f" and np.isnan(value).any())):
+            raise StateError(f"{where}: expected numbers with leading axes {batch}, got {describe(value)}")
         return value
-    if "array" in value:
-        return arrays[value["array"]]
-    cls = _lookup(value["class"])
-    if cls is None:
-        again = f", or pass it again: cocopt.load(path, {name}=...)" if name else ""
-        raise StateError(
-            f"{name or 'state'}: expected a class that is registered, got {value['class']!r}: "
-            f"register it with cocopt.state.register{again}"
-        )
-    return cls(**{key: _decode_value(item, arrays, name) for key, item in value["parameters"].items()})
+    found = restore(value, example, batch, where)
+    for lower, upper in ranges:
+        if not np.all((found >= lower) & (found <= upper)):
+            raise StateError(f"{where}: expected numbers from {lower:g} to {upper:g}, got others")
+    return found
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """The annotations of a NamedTuple; none if they name what only a type checker knows."""
+    try:
+        return get_type_hints(cls, include_extras=True)
+    except NameError:
+        return {}
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    """The members of a union; any other annotation by itself."""
+    if get_origin(hint) is Annotated:
+        hint = hint.__origin__
+    members = get_args(hint)
+    return members if type(None) in members else (hint,)
+
+
+def _outline(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"fields {', '.join(value)[:80] or 'none'}"
+    return f"{len(value)} values" if isinstance(value, list) else describe(value)
+
+
+def as_fields(value: Any, *names: str) -> list[Any]:
+    """The values of these names, of a mapping that has no others."""
+    if not isinstance(value, dict) or value.keys() != {*names}:
+        raise StateError(f"expected {', '.join(names)}, got {_outline(value)}")
+    return [value[name] for name in names]
+
+
+def as_count(value: Any, where: str, most: int = _MAX_COUNT) -> int:
+    """An integer from 0 to ``most``."""
+    if type(value) is not int or not 0 <= value <= most:
+        raise StateError(f"{where}: expected an integer from 0 to {most}, got {describe(value)}")
+    return value
+
+
+def as_array(
+    value: Any, where: str, shape: tuple[int, ...], dtype: Any = np.float64, nan: bool = False
+) -> NDArray[Any]:
+    """An array of that shape and dtype, without NaN unless ``nan``."""
+    if not isinstance(value, np.ndarray) or value.shape != shape or value.dtype != dtype:
+        raise StateError(f"{where}: expected an array of {np.dtype(dtype)} with shape {shape}, got {_outline(value)}")
+    if not nan and value.dtype.kind == "f" and np.isnan(value).any():
+        raise StateError(f"{where}: expected numbers, got NaN")
+    return value
+
+
+def as_numbers(value: Any, where: str, batch: tuple[int, ...], nan: bool = False) -> Any:
+    """A number, or one per trial, without NaN unless ``nan``."""
+    if isinstance(value, np.ndarray):
+        return as_array(value, where, batch if value.ndim else (), nan=nan)[()]
+    if type(value) is not float or (math.isnan(value) and not nan):
+        raise StateError(f"{where}: expected a number or one per trial, got {_outline(value)}")
+    return value
 
 
 def load(path: str | os.PathLike[str], **supplied: Any) -> Any:
@@ -360,8 +567,8 @@ def load(path: str | os.PathLike[str], **supplied: Any) -> Any:
     True
     """
     header, arrays = read(path)
-    name = header.get("algorithm")
-    cls = _lookup(name)
-    if cls is None or not hasattr(cls, "_from_state"):
-        raise StateError(f"{path}: expected the state of a registered algorithm, got {name!r}")
-    return cls._from_state(header, arrays, supplied)
+    name = header.pop("algorithm", None)
+    cls = registry.classes("algorithm").get(name) if isinstance(name, str) else None
+    if cls is None:
+        raise StateError(f"{path}: expected the state of a registered algorithm, got {describe(name)}")
+    return cls.from_stored(header, arrays, supplied)

@@ -1,10 +1,19 @@
-"""The algorithms, one file each."""
+"""The algorithms, one file each; a new file with a registered `Learner` is all that one more needs."""
 
-from cocopt.algorithms.adagrad import AdaGrad
+from typing import Any
+
+from cocopt import registry
 from cocopt.algorithms.base import Learner, Round
-from cocopt.algorithms.clasp import CLASP
-from cocopt.algorithms.clasp_f import CLASPF
-from cocopt.algorithms.recoo import RECOO
-from cocopt.algorithms.switch import Switch
 
-__all__ = ["CLASP", "CLASPF", "RECOO", "AdaGrad", "Learner", "Round", "Switch"]
+_OWN = registry.import_package("algorithm", __path__)
+globals().update(_OWN)
+
+__all__ = ["Learner", "Round", *_OWN]
+
+
+def __getattr__(name: str) -> Any:
+    return registry.attribute("algorithm", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *registry.exported("algorithm")})

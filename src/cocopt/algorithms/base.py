@@ -10,13 +10,13 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, Literal, NamedTuple, Self
+from functools import cache, cached_property
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt import state
+from cocopt import registry, state
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -26,6 +26,7 @@ from cocopt.arrays import (
     ignore_fp_warnings,
     make_tuple,
     require_finite,
+    scalar,
     squared_norm,
 )
 from cocopt.constraints import Constraint
@@ -34,17 +35,30 @@ from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Feedback", "Learner", "Round", "Update", "checked_rows"]
+__all__ = ["Feedback", "Learner", "Round", "Update", "one_of", "optional_scalar", "require_diameter"]
 
-Arrays = dict[str, NDArray[Any]]
 _ZERO = np.float64(0.0)
 
 
-def checked_rows(rows: Any) -> Literal["all", "worst"]:
-    """The choice of rows, if it is one."""
-    if rows not in ("all", "worst"):
-        raise InvalidInput(f'rows: expected "all" or "worst", got {describe(rows)}')
-    return "worst" if rows == "worst" else "all"
+def one_of(name: str, value: Any, *options: str) -> Any:
+    """The value of an option, if it is one of these texts."""
+    if not isinstance(value, str) or value not in options:
+        expected = " or ".join(f'"{option}"' for option in options)
+        raise InvalidInput(f"{name}: expected {expected}, got {describe(value)}")
+    return value
+
+
+def optional_scalar(name: str, value: Any, *, positive: bool = False, nonnegative: bool = False) -> float | None:
+    """None, or a finite number, positive or non-negative where asked."""
+    return None if value is None else scalar(name, value, positive=positive, nonnegative=nonnegative)
+
+
+def require_diameter(K: ConvexSet, diameter: float | None) -> float:
+    """D: the diameter that was given, else that of K; an error if neither is positive and finite."""
+    D = K.diameter if diameter is None else diameter
+    if not 0.0 < D < np.inf:
+        raise InvalidInput(f"diameter: expected a positive number, since that of K is {D}, got {diameter}")
+    return D
 
 
 class Round(NamedTuple):
@@ -70,6 +84,8 @@ class Round(NamedTuple):
 class Feedback(NamedTuple):
     """What a round revealed at the action that was played."""
 
+    t: int  #: the round's number, from 1
+    losses: int  #: how many rounds have revealed a loss, this one included
     x: Array
     loss: Loss | None
     value: Any
@@ -92,7 +108,8 @@ class Update(NamedTuple):
 
 
 class _State(NamedTuple):
-    t: int
+    t: int  # rounds so far
+    losses: int  # rounds so far that revealed a loss
     x: Array
     ledger: Ledger
     memory: Any
@@ -101,17 +118,34 @@ class _State(NamedTuple):
 class Learner(ABC):
     """A learner for one stream, or for a batch of trials that all see the same t.
 
-    An algorithm defines `parameters`, `initial_memory` and `update`, and how its memory is stored.
+    An algorithm is a subclass that defines
+
+    - `parameters`: the constructor's arguments, so that a learner can be built again;
+    - `initial_memory`: what it remembers before round 1, a NamedTuple, number or array;
+    - `update`: x_{t+1} and the new memory from the old one and what the round revealed.
+
+    With ``@cocopt.register`` it is exported, storable, listed by ``cocopt list`` and known to ``cocopt.run`` by its
+    name. How the memory is stored and checked follows from `initial_memory` (see `cocopt.state.restore`).
     """
 
-    _history: History = None
+    kind: ClassVar[str] = "algorithm"
+    #: the name on the command line and in state files; by default that of the class
+    name: ClassVar[str]
+    #: the name in figures; by default that of the class
+    title: ClassVar[str] = ""
+    #: the rates that are proved, in a few words
+    promise: ClassVar[str] = ""
+    #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
+    history: History = None
+    #: whether the memory may grow with the number of rounds
+    grows: bool = False
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
             raise InvalidInput(f"K: expected a set such as cocopt.Box, got {describe(K)}")
         self.K = K
-        self._losses: set[type] = set()  # the classes of those that were found to fit
-        self._constraints: set[type] = set()
+        self._loss_types: set[type] = set()  # those that were found to fit
+        self._constraint_types: set[type] = set()
         if start is None:
             x = K.project_unchecked(np.zeros(K.dim))
         else:
@@ -120,18 +154,29 @@ class Learner(ABC):
                 worst = float(np.max(K.violation(x)))
                 raise InvalidInput(f"start: expected a point of K, got one that violates it by {worst:.3g}")
         x.flags.writeable = False
-        self._state = _State(0, x, Ledger.zero(x.shape[:-1], self._history), None)
-        self._state = self._state._replace(memory=self.initial_memory(x.shape[:-1]))
+        self._start = x
+
+    @cached_property
+    def _state(self) -> _State:
+        """All that changes; made at first use, when the constructors of subclasses have set all attributes."""
+        x = self._start
+        ledger = Ledger.zero(x.shape[:-1], self.history)
+        return _State(0, 0, x, ledger, self.initial_memory(x.shape[:-1]))
+
+    @classmethod
+    def example_options(cls) -> list[dict[str, Any]]:
+        """Constructor arguments beside K and start, with which the contract tests are run."""
+        return [{}]
 
     @property
     def t(self) -> int:
-        """The number of rounds told so far."""
+        """The number of rounds so far."""
         return self._state.t
 
     @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes of the trials; () for one stream."""
-        return self._state.x.shape[:-1]
+        return self._start.shape[:-1]
 
     @property
     def ledger(self) -> Ledger:
@@ -159,11 +204,11 @@ class Learner(ABC):
         """
         before = self._state
         try:
-            feedback = self._evaluate_round(before.x, loss, constraint, played)
+            feedback = self._evaluate_round(before, loss, constraint, played)
             update = self.update(before.memory, feedback)
-        except RuntimeWarning:  # numpy's word on infinite data, where warnings are errors: ours names the culprit
+        except RuntimeWarning:  # numpy's report of infinite data, where warnings are errors; ours names the argument
             with ignore_fp_warnings():  # (not always, since that would slow down every operation inside)
-                feedback = self._evaluate_round(before.x, loss, constraint, played)
+                feedback = self._evaluate_round(before, loss, constraint, played)
                 update = self.update(before.memory, feedback)
         x = np.asarray(update.x)
         x.setflags(write=False)
@@ -174,14 +219,15 @@ class Learner(ABC):
             infeasible = ~feasible
         loss_value = None if feedback.loss is None else feedback.value
         ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible)
-        t = before.t + 1
-        self._state = make_tuple(_State, (t, x, ledger, update.memory))
+        t, losses = feedback.t, feedback.losses
+        self._state = make_tuple(_State, (t, losses, x, ledger, update.memory))
         return make_tuple(Round, (t, feedback.value, feedback.rows, violation, update.step, update.method, feasible))
 
     def _evaluate_round(
-        self, x: Array, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None
+        self, before: _State, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None
     ) -> Feedback:
         """The values at the action played, checked."""
+        t, losses, x = before.t + 1, before.losses, before.x
         moved = None
         if played is not None:
             action = np.array(require_finite("played", as_points("played", played, self.K.dim)))  # it may be x_{t+1}
@@ -191,8 +237,9 @@ class Learner(ABC):
         value: Any = _ZERO
         gradient = gradient_sq = rows = None
         if loss is not None:
-            if not (type(loss) in self._losses and loss.dim == self.K.dim):
-                self._fits("loss", loss, Loss)
+            losses += 1
+            if not (type(loss) in self._loss_types and loss.dim == self.K.dim):
+                self._require_fit("loss", loss, Loss)
             value, gradient = loss.value_and_gradient_unchecked(x)
             gradient_sq = squared_norm(gradient)
             if not _all_finite(value + gradient_sq) and not (_all_finite(value) and all_finite(gradient)):
@@ -200,24 +247,24 @@ class Learner(ABC):
             if gradient.shape != x.shape:
                 raise InvalidInput(f"loss: expected leading axes {self.batch} of the trials, got {gradient.shape[:-1]}")
         if constraint is not None:
-            if not (type(constraint) in self._constraints and constraint.dim == self.K.dim):
-                self._fits("constraint", constraint, Constraint)
+            if not (type(constraint) in self._constraint_types and constraint.dim == self.K.dim):
+                self._require_fit("constraint", constraint, Constraint)
             rows = constraint.rows_unchecked(x)
             if not _usual(rows):
-                rows = constraint.rows(x)  # names the culprit, unless idle rows alone are infinite
+                rows = constraint.rows(x)  # names the argument, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
                 raise InvalidInput(
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
-        return make_tuple(Feedback, (x, loss, value, gradient, gradient_sq, constraint, rows, moved))
+        return make_tuple(Feedback, (t, losses, x, loss, value, gradient, gradient_sq, constraint, rows, moved))
 
-    def _fits(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
+    def _require_fit(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):
             example = "losses.Norm" if kind is Loss else "constraints.Affine"
             raise InvalidInput(f"{name}: expected an object such as {example}, got {describe(revealed)}")
         if revealed.dim is not None and revealed.dim != self.K.dim:
             raise InvalidInput(f"{name}: expected dimension {self.K.dim} as that of K, got {revealed.dim}")
-        (self._losses if kind is Loss else self._constraints).add(type(revealed))
+        (self._loss_types if kind is Loss else self._constraint_types).add(type(revealed))
 
     @abstractmethod
     def initial_memory(self, batch: tuple[int, ...]) -> Any:
@@ -231,56 +278,64 @@ class Learner(ABC):
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments but ``start``, as they are stored: plain values, sets and schedules."""
 
-    @abstractmethod
-    def _store(self, memory: Any) -> tuple[dict[str, Any], Arrays]:
-        """The memory as plain values and arrays."""
-
-    @abstractmethod
-    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> Any:
-        """The memory that `_store` described."""
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Stores the learner, so that ``cocopt.load(path)`` continues bit for bit.
 
         One ``.npz`` of plain arrays and JSON, replaced in one stroke. What cannot be stored (a callable, a set whose
         class is not registered) must be passed to `cocopt.load` again.
         """
-        now = self._state
-        plain, memory = self._store(now.memory)
+        name = registry.name_of(type(self))
+        if name is None:
+            raise TypeError(f"save: {type(self).__name__} cannot be stored: register it with @cocopt.register")
         parameters: dict[str, Any] = {}
-        arrays: Arrays = {"x": now.x}
-        for name, value in self.parameters().items():
-            if value is None or isinstance(value, bool | int | float | str):
-                parameters[name] = {"value": value}
-            else:
-                parameters[name], own = state.encode(value, name)
-                arrays.update({f"parameter.{key}": array for key, array in own.items()})
-        arrays.update({f"ledger.{key}": array for key, array in now.ledger.arrays().items()})
-        arrays.update({f"memory.{key}": array for key, array in memory.items()})
-        header = {"algorithm": type(self).__name__, "t": now.t, "parameters": parameters, "memory": plain}
+        header: dict[str, Any] = {"algorithm": name, "parameters": parameters}
+        arrays: state.Arrays = {}
+        for key, value in self.parameters().items():
+            try:
+                parameters[key], own = state.encode(value, f"parameters.{key}")
+            except TypeError:
+                parameters[key], own = {"absent": key}, {}
+            arrays.update(own)
+        try:
+            for key, value in self._state._asdict().items():
+                header[key], own = state.encode(value, key)
+                arrays.update(own)
+        except TypeError as error:
+            raise TypeError(
+                f"save: the learner remembers what cannot be stored: {error}. A black box is code, and a state file "
+                "holds data alone: describe the constraint by its structure, or do not remember it (window=1)"
+            ) from error
         state.write(path, header, arrays)
 
     @classmethod
-    def _from_state(cls, header: Mapping[str, Any], arrays: Arrays, supplied: Mapping[str, Any]) -> Self:
-        try:
-            own = _part(arrays, "parameter")
-            specs = header["parameters"]
-            arguments = {
-                name: spec["value"] if "value" in spec else state.decode(spec, own, supplied, name)
-                for name, spec in specs.items()
-            }
-            # what was stored stays as it was, unless its class is not known here
-            again = [name for name, spec in specs.items() if "value" not in spec and not state.known(spec)]
-            unknown = sorted(set(supplied) - set(again))
-            if unknown:
-                got = "one that the file settles" if unknown[0] in specs else "an unknown name"
-                raise InvalidInput(f"{unknown[0]}: expected {' or '.join(again) or 'nothing'} to be passed, got {got}")
-            learner = cls(start=arrays["x"], **arguments)
-            memory = learner._restore(header["memory"], _part(arrays, "memory"))
-            ledger = Ledger.from_arrays(_part(arrays, "ledger"))
-            learner._state = _State(int(header["t"]), learner._state.x, ledger, memory)
-        except (KeyError, TypeError) as error:
-            raise StateError(f"expected the state of a {cls.__name__}, got one that lacks {error}") from error
+    def from_stored(cls, header: dict[str, Any], arrays: state.Arrays, supplied: Mapping[str, Any]) -> Self:
+        """The learner that `save` described, or a `StateError`; what could not be stored is ``supplied``."""
+        with state.refusing("state", cls.__name__):
+            stored = dict(
+                zip(
+                    ("parameters", *_State._fields), state.as_fields(header, "parameters", *_State._fields), strict=True
+                )
+            )
+        decoder = state.Decoder(arrays)
+        arguments = _arguments(stored.pop("parameters"), decoder, supplied)
+        values = {key: decoder.decode(spec, key) for key, spec in stored.items()}
+        decoder.finish()
+        x, K = values["x"], arguments.get("K")
+        if not (isinstance(x, np.ndarray) and x.ndim > 0 and x.dtype == np.float64):
+            raise StateError(f"x: expected points (..., n), got {describe(x)}")
+        if "K" in supplied and isinstance(K, ConvexSet) and K.dim != x.shape[-1]:
+            raise InvalidInput(f"K: expected dimension {x.shape[-1]} as that of the stored state, got {K.dim}")
+        with state.refusing("state", cls.__name__):
+            learner = cls(start=x, **arguments)
+            t = state.as_count(values["t"], "t")
+            losses = state.as_count(values["losses"], "losses", t)
+            ledger = state.restore(
+                values["ledger"], Ledger.zero(learner.batch, learner.history), learner.batch, "ledger"
+            )
+            if ledger.rounds != t:
+                raise StateError(f"ledger: expected {t} rounds, got {ledger.rounds}")
+            memory = state.restore(values["memory"], learner._state.memory, learner.batch, "memory")
+            learner._state = _State(t, losses, learner._start, ledger, memory)
         return learner
 
     def __repr__(self) -> str:
@@ -306,6 +361,30 @@ def _usual(rows: Array) -> bool:
     return all_finite(rows)
 
 
-def _part(arrays: Arrays, name: str) -> Arrays:
-    prefix = f"{name}."
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+def _arguments(specs: Any, decoder: state.Decoder, supplied: Mapping[str, Any]) -> dict[str, Any]:
+    """The constructor's arguments: as stored, or as supplied where they could not be."""
+    if not isinstance(specs, dict):
+        raise StateError(f"parameters: expected the arguments of a learner, got {describe(specs)}")
+    arguments: dict[str, Any] = {}
+    wanted = []  # what was stored stays as it was, unless its class is not known here
+    for name, spec in specs.items():
+        absent = isinstance(spec, dict) and spec == {"absent": name}
+        try:
+            if not absent:
+                arguments[name] = decoder.decode(spec, f"parameters.{name}")
+                continue
+        except state.UnknownClass:
+            if name not in supplied:
+                raise
+        if name not in supplied:
+            raise StateError(
+                f"{name}: expected as an argument, since it could not be stored: cocopt.load(path, {name}=...)"
+            )
+        decoder.discard(f"parameters.{name}")
+        arguments[name] = supplied[name]
+        wanted.append(name)
+    unknown = sorted(set(supplied) - set(wanted))
+    if unknown:
+        got = "one that the file settles" if unknown[0] in specs else "an unknown name"
+        raise InvalidInput(f"{unknown[0]}: expected {' or '.join(wanted) or 'nothing'} to be passed, got {got}")
+    return arguments

@@ -2,70 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt import state
-from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
-from cocopt.algorithms.persistent import encode_constraint, own_copy, restore_intersection, store_intersection
-from cocopt.arrays import Array, ArrayLike, describe, frozen, make_tuple, positive_int
-from cocopt.constraints import Constraint, Stack
-from cocopt.errors import InvalidInput
-from cocopt.geometry.ladder import Request, solve
-from cocopt.geometry.persistent import PersistentIntersection
-from cocopt.metrics import CompensatedSum
+from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
+from cocopt.algorithms.step_state import StepState
+from cocopt.arrays import ArrayLike, make_tuple, positive_int
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
-from cocopt.steps import Power, Schedule, Step, as_schedule, checked_step
+from cocopt.steps import Power, Schedule, Step, as_schedule
 from cocopt.theory import Bounds, Certificate, bounds
 
 __all__ = ["CLASP"]
 
 
-class _Kept(NamedTuple):
-    """A constraint of an earlier round that is still to be met."""
-
-    constraint: Constraint  # all of it, which the metrics judge
-    row: Any = None  # the row (one a trial) that is projected onto; None for all rows
-
-    @property
-    def demanded(self) -> Constraint:
-        return self.constraint if self.row is None else self.constraint.select(self.row)
-
-
-class _Everything(NamedTuple):
-    """All constraints so far, as window=None keeps them."""
-
-    demanded: PersistentIntersection  # what is projected onto
-    told: PersistentIntersection | None  # what the metrics judge, where that is more: with rows="worst"
-
-    def after(self, constraint: Constraint | None, row: Any) -> _Everything:
-        demanded, told = self
-        if constraint is None:
-            return self
-        constraint = own_copy(constraint)
-        if told is None:
-            return _Everything(demanded.plus(constraint), None)
-        return _Everything(demanded.plus(constraint if row is None else constraint.select(row)), told.plus(constraint))
-
-    def squares(self, x: Array) -> tuple[_Everything, Array]:
-        """Σ_τ (g_τ^+(x))²."""
-        if self.told is None:
-            demanded, total = self.demanded.squares(x)
-            return _Everything(demanded, None), total
-        told, total = self.told.squares(x)
-        return self._replace(told=told), total
-
-
 class _Memory(NamedTuple):
-    taken: int  # gradient steps so far: rounds that revealed a loss
-    last: Step  # the last step
-    gradients: CompensatedSum  # Σ ‖∇f_s(x_s)‖², if the steps depend on it
+    steps: StepState
     proof: Certificate
-    window: tuple[_Kept | None, ...] | _Everything  # the earlier constraints that are still to be met, oldest first
+    constraints: ConstraintMemory  # the earlier constraints that still have to be met
 
 
+@register
 class CLASP(Learner):
     """A gradient step on the loss, then the exact projection onto K and the constraint just revealed.
 
@@ -93,7 +53,7 @@ class CLASP(Learner):
         onto the largest one at x_t alone (the first on ties, violated or not). All rows violate less.
     window : int or None
         Project onto the constraints of the last ``window`` rounds; None keeps every constraint (the paper's
-        persistent ones), at a cost a round that hardly grows with their number as long as they are affine (see
+        persistent ones), at a cost per round that hardly grows with their number as long as they are affine (see
         `cocopt.geometry.persistent`), and memory that does. Black boxes in a window cannot be saved.
     infeasible : "raise" or "nearest"
         If K and the constraint have no point in common: raise `InfeasibleRound` and stay, or go to the point of K of
@@ -119,6 +79,10 @@ class CLASP(Learner):
     True
     """
 
+    name = "clasp"
+    title = "CLASP"
+    promise = "regret √T and CCV₂ √T; log T and log T with steps=strongly-convex"
+
     def __init__(
         self,
         K: ConvexSet,
@@ -129,20 +93,24 @@ class CLASP(Learner):
         window: int | None = 1,
         infeasible: Literal["raise", "nearest"] = "raise",
     ) -> None:
-        self.steps = Power(0.5) if steps is None else as_schedule(steps)
-        if infeasible not in ("raise", "nearest"):
-            raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {describe(infeasible)}')
-        self.rows, self.infeasible = checked_rows(rows), infeasible
-        self.window = None if window is None else positive_int("window", window)
-        self._history = None if window == 1 else "hist" if window is None else "window"
         super().__init__(K, start)
+        self.steps = Power(0.5) if steps is None else as_schedule(steps)
+        self.infeasible = one_of("infeasible", infeasible, "raise", "nearest")
+        self.rows = one_of("rows", rows, "all", "worst")
+        self.window = None if window is None else positive_int("window", window)
+        self.history = None if self.window == 1 else "hist" if self.window is None else "window"
+        self.grows = self.window is None
+
+    @classmethod
+    def example_options(cls) -> list[dict[str, Any]]:
+        return [{}, {"rows": "worst"}, {"window": 3}, {"window": None}, {"window": None, "rows": "worst"}]
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds`][]."""
         return bounds(self.steps, T, diameter=self.K.diameter, lipschitz_f=lipschitz_f, lipschitz_g=lipschitz_g)
 
     def certificate(self) -> Certificate:
-        """The regret bound that this run proves, one a trial; void once its assumptions were seen to fail."""
+        """The regret bound that this run proves, one per trial; void once its assumptions were seen to fail."""
         proof: Certificate = self._state.memory.proof
         return proof
 
@@ -156,114 +124,31 @@ class CLASP(Learner):
         }
 
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
+        constraints: ConstraintMemory
+        if self.window == 1:
+            constraints = CurrentConstraint(self.K)
+        elif self.window is not None:
+            constraints = ConstraintWindow(self.K, self.window)
+        else:  # with "nearest" the intersection may be empty, and then no row is implied by the others
+            forget, one_row = self.infeasible == "raise", self.rows == "worst"
+            constraints = AllConstraints.begin(self.K, batch, forget=forget, one_row=one_row)
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
-        window: tuple[_Kept | None, ...] | _Everything = ()
-        if self.window is None:
-            # with "nearest" the intersection may be empty, and then no row is implied by the others
-            demanded = PersistentIntersection.begin(self.K, batch, forget=self.infeasible == "raise")
-            window = _Everything(
-                demanded, PersistentIntersection.begin(self.K, batch) if self.rows == "worst" else None
-            )
-        return _Memory(0, float("inf"), CompensatedSum(), proof, window)
+        return _Memory(StepState(), proof, constraints)
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        taken, last, gradients, proof, window = memory
-        target, step, gradient_sq, modulus = feedback.x, None, None, None
-        if feedback.gradient is not None and feedback.loss is not None:
-            taken += 1
-            gradient_sq = feedback.gradient_sq
-            if self.steps.needs_gradients:
-                gradients = gradients.plus(gradient_sq)
-            step = checked_step(self.steps, taken, gradients.value, last)
-            if isinstance(step, np.ndarray):  # a copy, since a callable may use its array again
-                step = frozen(step)
-                target = feedback.x - step[..., None] * feedback.gradient
-            else:
-                target = feedback.x - step * feedback.gradient
-            last = step
+        steps, proof, constraints = memory
+        target, step, modulus = feedback.x, None, None
+        if feedback.loss is not None and feedback.gradient is not None:
+            steps, step, move = steps.next(self.steps, feedback.losses, feedback.gradient, feedback.gradient_sq)
+            target = feedback.x - move
             modulus = feedback.loss.strong_convexity if self.steps.modulus > 0 else None
         row = None
         if self.rows == "worst" and feedback.rows is not None and feedback.rows.shape[-1] > 1:
             row = feedback.rows.argmax(axis=-1)
-        past = None
-        if isinstance(window, _Everything):
-            window, past = window.squares(feedback.x)
-            window = window.after(feedback.constraint, row)
-            demanded, found = window.demanded.project(target, self.infeasible)
-            window = window._replace(demanded=demanded)
-            x, method, feasible = found.point, found.method, found.feasible
-        else:
-            current = (
-                feedback.constraint if row is None or feedback.constraint is None else feedback.constraint.select(row)
-            )
-            if self.window is not None and self.window > 1:
-                past = _squares(window, feedback.x)
-                now = None if feedback.constraint is None else _Kept(own_copy(feedback.constraint), row)
-                remembered = [kept.demanded for kept in (*window, now) if kept is not None]
-                current = Stack(remembered) if remembered else None
-                window = (*window, now)[1 - self.window :]
-            if current is None:
-                x, method, feasible = self.K.project_unchecked(target), "set", np.True_
-            else:
-                found = solve(Request(self.K, current, target, infeasible=self.infeasible))
-                x, method, feasible = found.point, found.method, found.feasible
+        constraints, past = constraints.past_squares(feedback.x)
+        constraints, found = constraints.project(target, feedback.constraint, row, self.infeasible)
+        feasible = found.feasible
         infeasible = None if feasible is np.True_ or feasible.all() else ~feasible
-        proof = proof.after(step, gradient_sq, modulus=modulus, infeasible=infeasible, moved=feedback.moved)
-        memory = make_tuple(_Memory, (taken, last, gradients, proof, window))
-        return make_tuple(Update, (x, memory, 0.0 if step is None else step, method, feasible, past))
-
-    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
-        arrays: Arrays = {"last": np.asarray(memory.last)}
-        arrays["gradients"], arrays["carry"] = np.asarray(memory.gradients.total), np.asarray(memory.gradients.carry)
-        arrays.update({f"proof.{key}": array for key, array in memory.proof.arrays().items()})
-        window: Any = []
-        if isinstance(memory.window, _Everything):
-            window = {}
-            for name, intersection in memory.window._asdict().items():
-                if intersection is not None:
-                    window[name], own = store_intersection(intersection, name)
-                    arrays.update(own)
-            return {"taken": memory.taken, "window": window}, arrays
-        for i, kept in enumerate(memory.window):
-            if kept is None:
-                window.append(None)
-                continue
-            spec, own = encode_constraint(kept.constraint, f"window.{i}")
-            window.append(spec)
-            arrays.update(own)
-            if kept.row is not None:
-                arrays[f"row.{i}"] = np.asarray(kept.row)
-        return {"taken": memory.taken, "window": window}, arrays
-
-    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
-        proof = Certificate.from_arrays(
-            {key.removeprefix("proof."): array for key, array in arrays.items() if key.startswith("proof.")}
-        )
-        window: tuple[_Kept | None, ...] | _Everything
-        if self.window is None:
-            kept = {
-                name: restore_intersection(self.K, self.batch, own, arrays, name)
-                for name, own in plain["window"].items()
-            }
-            window = _Everything(kept["demanded"], kept.get("told"))
-        else:
-            window = tuple(
-                None if spec is None else _Kept(state.decode(spec, arrays), arrays.get(f"row.{i}"))
-                for i, spec in enumerate(plain["window"])
-            )
-        total, carry, last = (_plain(arrays[name]) for name in ("gradients", "carry", "last"))
-        return _Memory(plain["taken"], last, CompensatedSum(total, carry), proof, window)
-
-
-def _plain(array: Array) -> Step:
-    """A number as a number, an array as an array: so that resumed arithmetic is the same to the bit."""
-    return float(array) if array.ndim == 0 else array
-
-
-def _squares(window: tuple[_Kept | None, ...], x: Array) -> Array:
-    """Σ_τ (g_τ^+(x))² over the constraints kept."""
-    total = np.zeros(x.shape[:-1])
-    for kept in window:
-        if kept is not None:
-            total = total + np.square(kept.constraint.violation_unchecked(x))
-    return total
+        proof = proof.after(step, feedback.gradient_sq, modulus=modulus, infeasible=infeasible, moved=feedback.moved)
+        memory = make_tuple(_Memory, (steps, proof, constraints))
+        return make_tuple(Update, (found.point, memory, 0.0 if step is None else step, found.method, feasible, past))

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 
-from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
-from cocopt.arrays import ArrayLike, all_finite, describe
-from cocopt.errors import InvalidInput
+from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.step_state import StepState
+from cocopt.arrays import ArrayLike, all_finite, squared_norm
 from cocopt.geometry.cutter import cut, largest_row
-from cocopt.metrics import CompensatedSum
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
-from cocopt.steps import Power, Schedule, Step, as_schedule, checked_step
+from cocopt.steps import Adaptive, Power, Schedule, Step, StronglyConvex, as_schedule
 from cocopt.theory import Bounds, bounds_clasp_f
 
 __all__ = ["CLASPF"]
 
 
-class _Memory(NamedTuple):
-    taken: int  # gradient steps so far: rounds that revealed a loss
-    last: Step  # the last step
-    gradients: CompensatedSum  # Σ ‖∇f_s‖²
-
-
+@register
 class CLASPF(Learner):
     """A Polyak step on the constraint, then a gradient step on the loss, each followed by the projection onto K.
 
@@ -70,6 +65,10 @@ class CLASPF(Learner):
     array([0.75, 0.25])
     """
 
+    name = "clasp-f"
+    title = "CLASP-F"
+    promise = "as CLASP, with projections onto K alone"
+
     def __init__(
         self,
         K: ConvexSet,
@@ -81,9 +80,12 @@ class CLASPF(Learner):
     ) -> None:
         super().__init__(K, start)
         self.steps = Power(0.5) if steps is None else as_schedule(steps)
-        if gradient_at not in ("x", "xb"):
-            raise InvalidInput(f'gradient_at: expected "x" or "xb", got {describe(gradient_at)}')
-        self.gradient_at, self.rows = gradient_at, checked_rows(rows)
+        self.gradient_at = one_of("gradient_at", gradient_at, "x", "xb")
+        self.rows = one_of("rows", rows, "all", "worst")
+
+    @classmethod
+    def example_options(cls) -> list[dict[str, Any]]:
+        return [{}, {"gradient_at": "xb"}, {"steps": Adaptive(1.0)}, {"steps": StronglyConvex(0.1)}]
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds_clasp_f`][]."""
@@ -99,12 +101,11 @@ class CLASPF(Learner):
     def parameters(self) -> dict[str, Any]:
         return {"K": self.K, "steps": self.steps, "gradient_at": self.gradient_at, "rows": self.rows}
 
-    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
-        return _Memory(0, float("inf"), CompensatedSum())
+    def initial_memory(self, batch: tuple[int, ...]) -> StepState:
+        return StepState()
 
-    def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        taken, last, gradients = memory
-        xb, gradient = feedback.x, feedback.gradient
+    def update(self, memory: StepState, feedback: Feedback) -> Update:
+        xb, gradient, gradient_sq = feedback.x, feedback.gradient, feedback.gradient_sq
         if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
             violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
             moved = cut(feedback.x, violation, subgradient)
@@ -117,17 +118,6 @@ class CLASPF(Learner):
             gradient = feedback.loss.value_and_gradient_unchecked(xb)[1]
             if not all_finite(gradient):
                 feedback.loss.raise_nonfinite(xb)
-        gradients = gradients.plus(np.vecdot(gradient, gradient))
-        taken += 1
-        step = checked_step(self.steps, taken, gradients.value, last)
-        x = self.K.project_unchecked(xb - (step * gradient if isinstance(step, float) else step[..., None] * gradient))
-        return Update(x, _Memory(taken, step, gradients), step)
-
-    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
-        total, carry = memory.gradients
-        arrays = {"last": memory.last, "gradients": total, "carry": carry}
-        return {"taken": memory.taken}, {name: np.asarray(value) for name, value in arrays.items()}
-
-    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
-        gradients = CompensatedSum(arrays["gradients"][()], arrays["carry"][()])
-        return _Memory(plain["taken"], arrays["last"][()], gradients)
+            gradient_sq = squared_norm(gradient)
+        memory, step, move = memory.next(self.steps, feedback.losses, gradient, gradient_sq)
+        return Update(self.K.project_unchecked(xb - move), memory, step)

@@ -1,27 +1,28 @@
-"""RECOO: rectified online optimization, a proximal step that pays a growing price for violation."""
+"""RECOO: rectified online optimization, a proximal step with a penalty on violation that only grows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import sqrt
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
-from cocopt.arrays import Array, ArrayLike, scalar
+from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar
+from cocopt.arrays import ArrayLike, scalar
 from cocopt.geometry.prox import solve_hinge_prox
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
+from cocopt.state import NonNegative
 from cocopt.theory import Bounds, bounds_recoo
 
 __all__ = ["RECOO"]
 
 
 class _Memory(NamedTuple):
-    losses: int  # rounds that revealed a loss
-    queue: Array  # Q_t
+    queue: NonNegative  # Q_t
 
 
+@register
 class RECOO(Learner):
     """A proximal step in which violating the constraint just revealed costs a price that only grows.
 
@@ -70,6 +71,10 @@ class RECOO(Learner):
     array([0.5, 0.5])
     """
 
+    name = "recoo"
+    title = "RECOO"
+    promise = "regret √T and CCV₁ T^(3/4); log T and √(T log T) with strong_convexity"
+
     def __init__(
         self,
         K: ConvexSet,
@@ -80,11 +85,13 @@ class RECOO(Learner):
         rows: Literal["all", "worst"] = "all",
     ) -> None:
         super().__init__(K, start)
-        self.strong_convexity = (
-            None if strong_convexity is None else scalar("strong_convexity", strong_convexity, positive=True)
-        )
+        self.strong_convexity = optional_scalar("strong_convexity", strong_convexity, positive=True)
         self.epsilon = scalar("epsilon", epsilon, positive=True)
-        self.rows = checked_rows(rows)
+        self.rows = one_of("rows", rows, "all", "worst")
+
+    @classmethod
+    def example_options(cls) -> list[dict[str, Any]]:
+        return [{}, {"rows": "worst"}, {"strong_convexity": 0.1, "epsilon": 0.3}]
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds_recoo`][]."""
@@ -101,14 +108,13 @@ class RECOO(Learner):
         return {"K": self.K, "strong_convexity": self.strong_convexity, "epsilon": self.epsilon, "rows": self.rows}
 
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
-        return _Memory(0, np.ones(batch)[()])
+        return _Memory(np.ones(batch)[()])
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        losses, queue = memory
-        t = self.t + 1
+        (queue,), t = memory, feedback.t
         target, step = feedback.x, 0.0
-        losses += feedback.gradient is not None
-        alpha = sqrt(max(losses, 1)) if self.strong_convexity is None else self.strong_convexity * max(losses, 1) / 2
+        losses = max(feedback.losses, 1)
+        alpha = sqrt(losses) if self.strong_convexity is None else self.strong_convexity * losses / 2
         if feedback.gradient is not None:
             step = 0.5 / alpha
             target = feedback.x - step * feedback.gradient
@@ -121,10 +127,4 @@ class RECOO(Learner):
             found = solve_hinge_prox(self.K, constraint, target, queue * (0.5 * gamma / alpha), "sum")
             x, method = found.point, found.method
             queue = queue + gamma * constraint.violation_unchecked(x)
-        return Update(x, _Memory(losses, np.maximum(queue, sqrt(t + 1))), step, method)
-
-    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
-        return {"losses": memory.losses}, {"queue": np.asarray(memory.queue)}
-
-    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
-        return _Memory(plain["losses"], arrays["queue"][()])
+        return Update(x, _Memory(np.maximum(queue, sqrt(t + 1))), step, method)

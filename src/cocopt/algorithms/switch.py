@@ -1,36 +1,36 @@
-"""Switch of Vaze and Sinha: project onto everything seen so far, and change the method if that does not pay."""
+"""Switch of Vaze and Sinha: project onto all constraints so far, and change the method if that does not pay."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import log, sqrt
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.algorithms.adagrad import Surrogate, adagrad_step
-from cocopt.algorithms.base import Arrays, Feedback, Learner, Update, checked_rows
-from cocopt.algorithms.persistent import own_copy, restore_intersection, store_intersection
-from cocopt.arrays import Array, ArrayLike, describe, positive_int, scalar
-from cocopt.errors import InvalidInput
+from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
+from cocopt.algorithms.constraint_memory import own_copy
+from cocopt.algorithms.surrogate import Surrogate, adagrad_step
+from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.geometry.cutter import largest_row
 from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.metrics import CompensatedSum
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
+from cocopt.state import NonNegative
 
 __all__ = ["Switch"]
 
 
 class _Memory(NamedTuple):
-    losses: int  # rounds that revealed a loss
-    seen: PersistentIntersection | None  # S_{t−1} of the trials in phase one; None once there are none
+    intersection: PersistentIntersection | None  # S_{t−1} of the trials in phase one; None once there are none
     ccv1: CompensatedSum
     second: NDArray[np.bool_]  # which trials are in phase two
-    queue: Array  # Q_t of phase two
-    squares: Array  # Σ ‖n_s‖² of phase two
+    queue: NonNegative  # Q_t of phase two
+    squares: NonNegative  # Σ ‖n_s‖² of phase two
 
 
+@register
 class Switch(Learner):
     """Steps and projections onto all constraints so far; AdaGrad once the violation has grown too large.
 
@@ -83,6 +83,11 @@ class Switch(Learner):
     (array([1. , 0.5]), np.int64(1))
     """
 
+    name = "switch"
+    title = "Switch"
+    promise = "regret √T and CCV₁ √T log T, O(1) for friendly constraints"
+    grows = True
+
     def __init__(
         self,
         K: ConvexSet,
@@ -95,24 +100,26 @@ class Switch(Learner):
         on_empty: Literal["raise", "adagrad"] = "raise",
         rows: Literal["all", "worst"] = "all",
     ) -> None:
-        if on_empty not in ("raise", "adagrad"):
-            raise InvalidInput(f'on_empty: expected "raise" or "adagrad", got {describe(on_empty)}')
         super().__init__(K, start)
+        self.on_empty = one_of("on_empty", on_empty, "raise", "adagrad")
+        self.rows = one_of("rows", rows, "all", "worst")
         self.horizon = positive_int("horizon", horizon)
         self.lipschitz = scalar("lipschitz", lipschitz, positive=True)
-        self.diameter = None if diameter is None else scalar("diameter", diameter, positive=True)
-        self.threshold = None if threshold is None else scalar("threshold", threshold, nonnegative=True)
-        self.on_empty, self.rows = on_empty, checked_rows(rows)
-        D = K.diameter if self.diameter is None else self.diameter
-        if not 0.0 < D < np.inf:
-            raise InvalidInput(f"diameter: expected a positive number, since that of K is {D}, got {diameter}")
+        self.diameter = optional_scalar("diameter", diameter, positive=True)
+        self.threshold = optional_scalar("threshold", threshold, nonnegative=True)
+        D = require_diameter(K, self.diameter)
         self._reach = D / self.lipschitz
         self._limit = sqrt(self.horizon) * log(self.horizon) if self.threshold is None else self.threshold
         self._surrogate = Surrogate.convex(self.horizon, self.lipschitz, D)
 
+    @classmethod
+    def example_options(cls) -> list[dict[str, Any]]:
+        both = {"threshold": 1.0, "rows": "worst", "on_empty": "adagrad"}
+        return [{"horizon": 100, "lipschitz": 10.0}, {"horizon": 100, "lipschitz": 1.0, **both}]
+
     @property
     def phase(self) -> Any:
-        """1 or 2, one a trial: the phase that the coming round belongs to."""
+        """1 or 2, one per trial: the phase that the coming round belongs to."""
         return (1 + self._state.memory.second.astype(np.int64))[()]
 
     def parameters(self) -> dict[str, Any]:
@@ -127,27 +134,26 @@ class Switch(Learner):
         }
 
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
-        everything = PersistentIntersection.begin(self.K, batch, forget=True, archive=False)
+        intersection = PersistentIntersection.begin(self.K, batch, forget=True, archive=False)
         zero = np.zeros(batch)[()]
-        return _Memory(0, everything, CompensatedSum(zero, zero), np.zeros(batch, dtype=bool), zero, zero)
+        return _Memory(intersection, CompensatedSum(zero, zero), np.zeros(batch, dtype=bool), zero, zero)
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        losses, intersection, ccv1, second, queue, squares = memory
-        losses += feedback.gradient is not None
+        intersection, ccv1, second, queue, squares = memory
         x, method = feedback.x, "set"
         step: Any = 0.0
         empty = np.zeros(self.batch, dtype=bool)
         if intersection is not None:
             if feedback.gradient is not None:
-                step = self._reach / sqrt(losses)
+                step = self._reach / sqrt(feedback.losses)
                 x = x - step * feedback.gradient
             intersection, found = intersection.project(x, active=~second)
             if feedback.constraint is not None and feedback.rows is not None:
-                demanded = own_copy(feedback.constraint)
+                required = own_copy(feedback.constraint)
                 if self.rows == "worst":
-                    demanded = demanded.select(feedback.rows.argmax(axis=-1))
+                    required = required.select(feedback.rows.argmax(axis=-1))
                 on_empty = "raise" if self.on_empty == "raise" else "nearest"
-                intersection, found = intersection.plus(demanded, ~second).project(found.point, on_empty, ~second)
+                intersection, found = intersection.plus(required, ~second).project(found.point, on_empty, ~second)
                 empty = empty | ~np.asarray(found.feasible)
             x, method = found.point, found.method
         late = second | empty
@@ -171,22 +177,6 @@ class Switch(Learner):
             ccv1 = ccv1.plus(np.maximum(feedback.rows.max(axis=-1), 0.0))
         second = late | (np.asarray(ccv1.value) > self._limit)
         if second.all():
-            intersection = None  # the rows of the past are needed no more
+            intersection = None  # earlier constraints are needed no more
         feasible = ~empty[()] if empty.any() else np.True_
-        return Update(x, _Memory(losses, intersection, ccv1, second, queue, squares), step, method, feasible)
-
-    def _store(self, memory: _Memory) -> tuple[dict[str, Any], Arrays]:
-        arrays: Arrays = {name: np.asarray(getattr(memory, name)) for name in ("second", "queue", "squares")}
-        arrays["ccv1"], arrays["carry"] = np.asarray(memory.ccv1.total), np.asarray(memory.ccv1.carry)
-        plain: dict[str, Any] = {"losses": memory.losses, "seen": None}
-        if memory.seen is not None:
-            plain["seen"], own = store_intersection(memory.seen, "seen")
-            arrays.update(own)
-        return plain, arrays
-
-    def _restore(self, plain: Mapping[str, Any], arrays: Arrays) -> _Memory:
-        intersection = None
-        if plain["seen"] is not None:
-            intersection = restore_intersection(self.K, self.batch, plain["seen"], arrays, "seen")
-        total, carry, queue, squares = (arrays[name][()] for name in ("ccv1", "carry", "queue", "squares"))
-        return _Memory(plain["losses"], intersection, CompensatedSum(total, carry), arrays["second"], queue, squares)
+        return Update(x, _Memory(intersection, ccv1, second, queue, squares), step, method, feasible)

@@ -1,17 +1,25 @@
-"""Constraints g_t(x) ≤ 0, as small immutable objects, one class a file.
+"""Constraints g_t(x) ≤ 0, as small immutable objects, one class per file.
 
 A constraint has one or several *rows* g_i; g = max_i g_i. Arrays may carry leading axes, one entry per trial;
 they broadcast against the leading axes of the point. Contents are not searched for NaN at construction (that would cost
 more than a round): a result that is not finite is traced to the argument that caused it.
 """
 
-from cocopt.constraints.affine import Affine
+from typing import Any
+
+from cocopt import registry
 from cocopt.constraints.base import Constraint
 from cocopt.constraints.cvxpy_expression import from_cvxpy
-from cocopt.constraints.function import Function
-from cocopt.constraints.norm_ball import NormBall
-from cocopt.constraints.quadratic import Quadratic
-from cocopt.constraints.second_order import SecondOrder
-from cocopt.constraints.stack import Stack
 
-__all__ = ["Affine", "Constraint", "Function", "NormBall", "Quadratic", "SecondOrder", "Stack", "from_cvxpy"]
+_OWN = registry.import_package("constraint", __path__, skip=("cvxpy_constraint",))
+globals().update(_OWN)
+
+__all__ = ["Constraint", "from_cvxpy", *_OWN]
+
+
+def __getattr__(name: str) -> Any:
+    return registry.attribute("constraint", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *registry.exported("constraint")})

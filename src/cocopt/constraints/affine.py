@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from cocopt.constraints.base import (
 )
 from cocopt.errors import InvalidInput
 from cocopt.kernels import core
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Affine"]
 
 
+@register
 class Affine(Constraint):
     """The rows g_i(x) = ⟨a_i, x⟩ − b_i, in short A x ≤ b.
 
@@ -111,3 +113,11 @@ class Affine(Constraint):
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         return [("A", self.A, False), ("b", finite_part(self.b, np.inf), False)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [
+            cls([1.0, 2.0], 0.5),
+            cls([[1.0, 0.0], [0.5, -1.0]], [1.0, np.inf]),
+            cls(np.eye(2)[:, None], [[0.1], [0.2]]),
+        ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Constraint(ABC):
 
     __slots__ = ()
 
+    kind: ClassVar[str] = "constraint"
     #: the dimension n, or None if any will do
     dim: int | None
     #: the leading axes of the data; () for a single constraint
@@ -176,6 +177,11 @@ class Constraint(ABC):
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         """(argument name, array, whether it may be infinite), for error messages."""
+        return []
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Some constraints of this class, on which the contract tests are run."""
         return []
 
     def __repr__(self) -> str:

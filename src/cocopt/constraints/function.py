@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from cocopt import functions
 from cocopt.arrays import (
@@ -14,6 +14,7 @@ from cocopt.arrays import (
 from cocopt.constraints.base import (
     Constraint,
 )
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Function"]
 
 
+@register
 class Function(Constraint):
     """A constraint known by its value and a subgradient alone; the caller vouches for convexity.
 
@@ -63,3 +65,7 @@ class Function(Constraint):
 
     def __repr__(self) -> str:
         return f"Function(value={self._value.call!r}, gradient={self._gradient.call!r})"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(lambda x: float(x @ x) - 1.0, lambda x: 2.0 * x)]

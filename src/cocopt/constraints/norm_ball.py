@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from cocopt.constraints.base import (
     unit_vectors,
 )
 from cocopt.errors import InvalidInput
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["NormBall"]
 
 
+@register
 class NormBall(Constraint):
     """g(x) = ‖x − center‖ − radius, with subgradient (x − center)/‖x − center‖, and 0 at the center.
 
@@ -94,3 +96,7 @@ class NormBall(Constraint):
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         return [("center", self.center, False), ("radius", finite_part(self.radius, np.inf), False)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([0.5, -0.5], 1.0), cls([[0.0, 0.0], [1.0, 1.0]], [1.0, 2.0])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from cocopt.constraints.base import (
     row_norms,
     take,
 )
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Quadratic"]
 
 
+@register
 class Quadratic(Constraint):
     """g(x) = ½ xᵀP x + ⟨q, x⟩ + r, with gradient P x + q.
 
@@ -109,6 +111,10 @@ class Quadratic(Constraint):
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         return [("P", self.P, False), ("q", self.q, False), ("r", finite_part(self.r, -np.inf), False)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0], -1.0), cls(np.eye(2), [[1.0, 0.0], [0.0, 2.0]], -0.5)]
 
 
 def _balance(curvature: float, slope_squared: float, constant: float, size: float) -> float:

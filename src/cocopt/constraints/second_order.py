@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from cocopt.constraints.base import (
     unit_vectors,
 )
 from cocopt.errors import InvalidInput
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["SecondOrder"]
 
 
+@register
 class SecondOrder(Constraint):
     """g(x) = ‖A x + b‖ − ⟨c, x⟩ − d, with subgradient Aᵀ(Ax + b)/‖Ax + b‖ − c, and −c where A x + b vanishes.
 
@@ -104,3 +106,7 @@ class SecondOrder(Constraint):
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         d = finite_part(self.d, np.inf)
         return [("A", self.A, False), ("b", self.b, False), ("c", self.c, False), ("d", d, False)]
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 2.0], [0.0, 1.0]], [0.1, 0.2], [0.5, 0.0], 1.0)]

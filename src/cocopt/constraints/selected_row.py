@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from cocopt.arrays import (
 )
 from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["SelectedRow"]
 
 
+@register
 class SelectedRow(Constraint):
     """One row of a constraint, perhaps another one in each trial."""
 
@@ -67,6 +69,9 @@ class SelectedRow(Constraint):
     def trials_unchecked(self, index: Any) -> Constraint:
         return member_trials(self.of, self.batch, index).select(np.broadcast_to(self.row, self.batch)[index])
 
+    def parameters(self) -> dict[str, Any]:
+        return {"of": self.of, "row": self.row}
+
     def require_finite_data(self) -> None:
         self.of.require_finite_data()
 
@@ -75,3 +80,9 @@ class SelectedRow(Constraint):
 
     def __repr__(self) -> str:
         return f"row {self.row} of {self.of!r}"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        from cocopt.constraints.norm_ball import NormBall
+
+        return [cls(NormBall([0.5, -0.5], 1.0), np.array(0))]

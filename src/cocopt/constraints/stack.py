@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, Self
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from cocopt.constraints.base import (
 )
 from cocopt.constraints.selected_row import SelectedRow
 from cocopt.errors import InvalidInput
+from cocopt.registry import register
 
 if TYPE_CHECKING:
     pass
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Stack"]
 
 
+@register
 class Stack(Constraint):
     """The rows of several constraints, one after the other; they may be of mixed kinds, their leading axes broadcast.
 
@@ -143,3 +145,7 @@ class Stack(Constraint):
 
     def __repr__(self) -> str:
         return f"Stack([{', '.join(map(repr, self.members))}])"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([Affine([[1.0, 0.0], [0.5, -1.0]], [1.0, 0.5]), SelectedRow(Affine([1.0, 2.0], 0.5), np.array(0))])]

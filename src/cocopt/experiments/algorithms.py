@@ -1,4 +1,4 @@
-"""From what a user names or configures to learners: one table of names, one rule for filling in what they need."""
+"""From what a user names or configures to learners: names from the registry, one rule for what a constructor needs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cocopt import algorithms, problems, state, steps
+from cocopt import problems, registry, state, steps
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
@@ -17,34 +17,12 @@ from cocopt.experiments.specs import Spec, by_value, fingerprint, nearest, parse
 if TYPE_CHECKING:
     from cocopt.problems import Problem
 
-__all__ = ["TABLE", "Algorithm", "Entry", "Given", "needs", "options", "resolve"]
+__all__ = ["Algorithm", "Given", "needs", "options", "resolve"]
 
 #: what `resolve` understands: a description, a configured learner, or a function of (K, start)
 Given: TypeAlias = str | Learner | Callable[..., Learner]
 
 
-class Entry(NamedTuple):
-    """A line of the table: an algorithm that has a name."""
-
-    title: str
-    cls: str
-    promise: str
-
-
-TABLE = {
-    "clasp": Entry("CLASP", "CLASP", "regret √T and CCV₂ √T; log T and log T with steps=strongly-convex"),
-    "clasp-f": Entry("CLASP-F", "CLASPF", "as CLASP, with projections onto K alone"),
-    "recoo": Entry("RECOO", "RECOO", "regret √T and CCV₁ T^(3/4); log T and √(T log T) with strong_convexity"),
-    "adagrad": Entry("AdaGrad", "AdaGrad", "regret √T and CCV₁ √T log T; log T and √(T log T) with strong_convexity"),
-    "switch": Entry("Switch", "Switch", "regret √T and CCV₁ √T log T, O(1) for friendly constraints"),
-}
-
-_SCHEDULES: dict[str, type[steps.Schedule]] = {
-    "power": steps.Power,
-    "strongly-convex": steps.StronglyConvex,
-    "constant": steps.Constant,
-    "adaptive": steps.Adaptive,
-}
 _SYMBOLS = {"beta": "β", "epsilon": "ε", "scale": "c"}
 _PROBLEM = "problem"  # as an option's value: the problem's own
 
@@ -130,7 +108,7 @@ def _renamed(name: str, found: list[Algorithm]) -> Algorithm:
 
 def _resolve(given: Given) -> list[Algorithm]:
     if isinstance(given, str):
-        return [_from_file(spec) if spec.in_file else _from_table(spec) for spec in parse(given)]
+        return [_from_file(spec) if spec.in_file else _from_registry(spec) for spec in parse(given)]
     if isinstance(given, Learner):
         return [_from_learner(given, type(given).__name__)]
     if callable(given):
@@ -139,14 +117,19 @@ def _resolve(given: Given) -> list[Algorithm]:
     raise InvalidInput(f"algorithms: expected names, learners or functions of (K, start), got {describe(given)}")
 
 
-def _from_table(spec: Spec) -> Algorithm:
-    if spec.target not in TABLE:
-        raise nearest("algorithm", spec.target, TABLE)
-    entry = TABLE[spec.target]
-    make = getattr(algorithms, entry.cls)
-    _check_options(spec.target, make, spec.options)
-    identity = {"algorithm": spec.target, "options": spec.options}
-    return Algorithm(str(spec), _title(entry.title, spec.options), make, spec.options, identity)
+def _from_registry(spec: Spec) -> Algorithm:
+    known = registry.classes("algorithm")
+    if spec.target not in known:
+        raise nearest("algorithm", spec.target, known)
+    cls = known[spec.target]
+    _check_options(spec.target, cls, spec.options)
+    identity = {"algorithm": spec.target, "options": spec.options} if _is_own(cls) else None
+    return Algorithm(str(spec), _title(cls.title or cls.__name__, spec.options), cls, spec.options, identity)
+
+
+def _is_own(cls: type) -> bool:
+    """Whether cocopt defines it; a user's class may change without a trace, so its name does not identify it."""
+    return cls.__module__.startswith("cocopt.")
 
 
 def _from_file(spec: Spec) -> Algorithm:
@@ -166,21 +149,16 @@ def _from_learner(learner: Learner, name: str) -> Algorithm:
     """A configured learner as a pattern: its class and parameters; the point where it stands does not matter."""
     parameters = learner.parameters()
     described: dict[str, Any] = {}
-    complete = True
     for key, value in parameters.items():
-        if value is None or isinstance(value, bool | int | float | str):
-            described[key] = value
-            continue
-        spec, arrays = state.encode(value, key)
-        digests = {key: hashlib.sha256(array.tobytes()).hexdigest() for key, array in arrays.items()}
-        described[key] = [spec, digests]
-        complete = complete and "absent" not in spec
+        try:
+            spec, arrays = state.encode(value, key)
+        except TypeError:  # it cannot be described
+            described = {}
+            break
+        described[key] = [spec, {name: hashlib.sha256(array.tobytes()).hexdigest() for name, array in arrays.items()}]
     cls = type(learner)
-    make = _Rebuilt(cls, parameters)
-    # a class of the user's own may change without a trace, so only ours are known by their names
-    own = cls.__module__.startswith("cocopt.") and complete
-    identity = {"class": cls.__qualname__, "parameters": described} if own else None
-    return Algorithm(name, name, make, {}, identity)
+    identity = {"class": cls.__qualname__, "parameters": described} if _is_own(cls) and described else None
+    return Algorithm(name, name, _Rebuilt(cls, parameters), {}, identity)
 
 
 class _Rebuilt:
@@ -197,9 +175,11 @@ class _Rebuilt:
 
 
 def _same(one: Any, other: Any) -> bool:
-    (spec, arrays), (twin, twins) = state.encode(one, "K"), state.encode(other, "K")
-    same = "absent" not in spec and spec == twin
-    return same and all((array == twins[name]).all() for name, array in arrays.items())
+    try:
+        (spec, arrays), (twin, twins) = state.encode(one, "K"), state.encode(other, "K")
+    except TypeError:
+        return False
+    return bool(spec == twin and all((array == twins[name]).all() for name, array in arrays.items()))
 
 
 def needs(make: Callable[..., Learner]) -> list[str]:
@@ -228,9 +208,10 @@ def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem
     if kind is None and not own:
         return None
     name = "power" if kind is None else kind
-    if name not in _SCHEDULES:
-        raise nearest("steps", str(name), _SCHEDULES)
-    fits = inspect.signature(_SCHEDULES[name]).parameters
+    schedules = registry.classes("schedule")
+    if name not in schedules:
+        raise nearest("steps", str(name), schedules)
+    fits = inspect.signature(schedules[name]).parameters
     for key in own:
         if key not in fits:
             raise InvalidInput(f"{key}: expected no such option with steps={name}, which takes {', '.join(fits)}")
@@ -240,7 +221,8 @@ def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem
             raise _lacking(f"steps={name}", "m", problem)
     if name == "adaptive" and own.get("D", _PROBLEM) == _PROBLEM:
         own["D"] = known.get("diameter") or problem.K.diameter
-    return _SCHEDULES[name](**own)
+    schedule: steps.Schedule = schedules[name](**own)
+    return schedule
 
 
 def _lacking(label: str, name: str, problem: Problem) -> InvalidInput:

@@ -232,7 +232,7 @@ def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
     (spec,) = specs
     found = problems.get(spec.target, **spec.options)
     if not spec.in_file:
-        return found, str(spec), {"problem": found.name, "options": found.options}
+        return found, str(spec), get_problem(found)[2]
     by_value(found)
     name = spec.target.rpartition(":")[2]
     described = {"file": fingerprint(spec.target), "name": name, "options": spec.options}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cocopt.arrays import Array
 from cocopt.constraints import Affine, Constraint, Stack
-from cocopt.errors import InfeasibleRound
+from cocopt.errors import InfeasibleRound, StateError
 from cocopt.geometry.ladder import Request, solve
 from cocopt.geometry.problem import Projection, trial_constraint
 from cocopt.sets.base import ConvexSet
@@ -76,6 +76,28 @@ def _seen(array: NDArray[Any], size: Integers) -> NDArray[Any]:
     """The first ``size`` entries of each trial, 0 for the others."""
     seen = np.arange(array.shape[1]) < size[:, None]
     return np.where(seen.reshape(*seen.shape, *(1,) * (array.ndim - 2)), array, array.dtype.type(0))
+
+
+def _require(holds: bool, what: str) -> None:
+    """Raises `StateError` unless what was stored can have come from an intersection."""
+    if not holds:
+        raise StateError(f"{what}: expected what an intersection of constraints stores, got something else")
+
+
+def _stored_array(
+    stored: Mapping[str, Any], name: str, shape: tuple[int, ...], dtype: Any = np.float64
+) -> NDArray[Any]:
+    array = stored[name]
+    _require(isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype, name)
+    return array  # type: ignore[no-any-return]
+
+
+def _fits(constraint: Any, dim: int, batch: tuple[int, ...]) -> bool:
+    """Whether it is a constraint of that dimension for these trials, with finite data."""
+    if not isinstance(constraint, Constraint) or constraint.dim not in (None, dim):
+        return False
+    constraint.require_finite_data()
+    return np.broadcast_shapes(constraint.batch, batch) == batch
 
 
 class Store(NamedTuple):
@@ -130,7 +152,7 @@ class Store(NamedTuple):
         """What this version sees, zeros elsewhere."""
         most = max(self.most, 1)
         unit, right, norm = (_seen(part[:, :most], self.size) for part in self[:3])
-        return {"unit": unit, "right": right, "norm": norm, "size": self.size}
+        return {"unit": unit, "rhs": right, "norm": norm, "size": self.size}
 
 
 class NearbyRows(NamedTuple):
@@ -192,6 +214,18 @@ class Archive(NamedTuple):
         told.A[old:size], told.b[old:size], told.round[old:size] = A.swapaxes(0, 1), b.T, t
         told.newest[0] = size
         return told._replace(size=size)
+
+    @classmethod
+    def from_stored(cls, stored: Any, trials: int, dim: int, t: int) -> Archive:
+        """The rows that were stored, of rounds up to t."""
+        _require(isinstance(stored, dict) and stored.keys() == {*cls._fields[:3]}, "archive")
+        rounds = np.shape(stored["round"])
+        _require(len(rounds) == 1, "archive")
+        round = _stored_array(stored, "round", rounds, np.int64)
+        A, b = _stored_array(stored, "A", (*rounds, trials, dim)), _stored_array(stored, "b", (*rounds, trials))
+        _require(bool(np.isfinite(A).all() and (b > -np.inf).all()), "archive")
+        _require(bool(((round >= 1) & (round <= t)).all() and (np.diff(round) >= 0).all()), "archive")
+        return cls.of(A, b, round)
 
     def of_trial(self, i: int) -> tuple[Array, Array]:
         """(A, b) of one trial."""
@@ -362,35 +396,69 @@ class PersistentIntersection(NamedTuple):
             total = total + np.square(constraint.violation_unchecked(point))
         return after._trimmed(_NONE), total[()]
 
-    def arrays(self) -> tuple[dict[str, Any], Arrays]:
-        """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
-        arrays: Arrays = {"working": self.working, "lower": self.box[0], "upper": self.box[1]}
-        arrays.update({f"store.{name}": array for name, array in self.store.arrays().items()})
-        if self.told is not None:
-            parts = zip(Archive._fields, self.told[:3], strict=False)
-            arrays.update({f"told.{name}": array[: self.told.size] for name, array in parts})
-        plain = {name: getattr(self, name) for name in ("t", "due", "binding")}
-        return plain, arrays
+    def stored(self) -> dict[str, Any]:
+        """All but K and the leading axes, as plain values, arrays and constraints."""
+        archive = self.told and {name: getattr(self.told, name)[: self.told.size] for name in Archive._fields[:3]}
+        return {
+            **{name: getattr(self, name) for name in ("t", "due", "working", "curved", "binding")},
+            **self.store.arrays(),
+            "lower": self.box[0],
+            "upper": self.box[1],
+            "archive": archive,
+        }
+
+    def restored(self, stored: Any, batch: tuple[int, ...]) -> PersistentIntersection:
+        """What `stored` described, with an archive if and only if this has one."""
+        found = self.from_stored(self.K, batch, stored)
+        _require((found.told is None) == (self.told is None), "archive")
+        return found
 
     @classmethod
-    def from_arrays(
-        cls,
-        K: ConvexSet,
-        batch: tuple[int, ...],
-        curved: tuple[Constraint, ...],
-        plain: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> PersistentIntersection:
-        """What `arrays` described."""
-
-        def part(home: str, fields: tuple[str, ...]) -> list[NDArray[Any]]:
-            return [arrays[f"{home}.{name}"] for name in fields]
-
-        store = Store.of(*part("store", Store._fields[:4]))
-        told = Archive.of(*part("told", Archive._fields[:3])) if "told.A" in arrays else None
-        box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
-        t, due, near = plain["t"], plain["due"], NearbyRows.begin(store)
-        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding, PolyhedronRows.of(K))
+    def from_stored(cls, K: ConvexSet, batch: tuple[int, ...], stored: Any) -> PersistentIntersection:
+        """What `stored` described; a `StateError` if types, shapes or ranges are not those of an intersection."""
+        empty = cls.begin(K, ())
+        _require(isinstance(stored, dict) and stored.keys() == empty.stored().keys(), "fields")
+        B, n, t, curved, binding = prod(batch), K.dim, stored["t"], stored["curved"], stored["binding"]
+        _require(type(t) is int and 0 <= t < 2**53, "t")
+        _require(type(stored["due"]) is int and 2 * ROOM <= stored["due"] < 2**53, "due")
+        size = _stored_array(stored, "size", (B,), np.int64)
+        _require(bool((size >= 0).all()), "size")
+        most = max(int(size.max(initial=0)), 1)
+        unit, right, norm = (
+            _stored_array(stored, name, (B, most, *inner))
+            for name, inner in (("unit", (n,)), ("rhs", ()), ("norm", ()))
+        )
+        _require(bool(np.isfinite(unit).all() and np.isfinite(right).all() and np.isfinite(norm).all()), "rows")
+        _require(bool((norm >= 0.0).all()), "norm")
+        lower, upper = (_stored_array(stored, name, (B, n)) for name in ("lower", "upper"))
+        _require(not (np.isnan(lower).any() or np.isnan(upper).any()), "box")
+        working = _stored_array(stored, "working", (B, empty.working.shape[1]), np.int64)
+        _require(bool(((working >= -1) & (working < size[:, None])).all()), "working")
+        _require(bool(((working[:, 1:] < 0) | (working[:, :-1] >= 0)).all()), "working")  # −1 comes last
+        ordered = np.sort(working, axis=1)
+        _require(bool(((np.diff(ordered, axis=1) > 0) | (ordered[:, 1:] < 0)).all()), "working")  # none twice
+        _require(
+            isinstance(curved, list) and all(_fits(one, n, batch) for one in curved) and len(curved) <= t, "curved"
+        )
+        known = range(len(curved))
+        _require(isinstance(binding, list) and len(binding) == B, "binding")
+        _require(
+            all(isinstance(own, list) and all(type(c) is int and c in known for c in own) for own in binding), "binding"
+        )
+        archive = None if stored["archive"] is None else Archive.from_stored(stored["archive"], B, n, t)
+        store = Store.of(unit, right, norm, size)
+        return empty._replace(
+            batch=batch,
+            t=t,
+            store=store,
+            near=NearbyRows.begin(store),
+            told=archive,
+            box=(lower, upper),
+            due=stored["due"],
+            working=working,
+            curved=tuple(curved),
+            binding=tuple(map(tuple, binding)),
+        )
 
     def _rows(self) -> tuple[Any, ...]:
         """Store and list as `kernels.persistent.violated` takes them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Never
+from typing import Any, ClassVar, Never, Self
 
 from cocopt.arrays import (
     Array,
@@ -26,6 +26,7 @@ class Loss(ABC):
 
     __slots__ = ()
 
+    kind: ClassVar[str] = "loss"
     #: the dimension n, or None if any will do
     dim: int | None
     #: the leading axes of the data; () for a single loss
@@ -75,6 +76,18 @@ class Loss(ABC):
 
     def data_arrays(self) -> list[tuple[str, Array]]:
         """(argument name, array), for error messages."""
+        return []
+
+    def parameters(self) -> dict[str, Any]:
+        """The constructor's arguments: ``type(f)(**f.parameters())`` is f again. A black box cannot say them."""
+        arrays = dict(self.data_arrays())
+        if not arrays:
+            raise TypeError(f"{type(self).__name__} does not say its parameters")
+        return arrays
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Some losses of this class, on which the contract tests are run."""
         return []
 
     def __repr__(self) -> str:

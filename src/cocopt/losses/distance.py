@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -10,10 +12,12 @@ from cocopt.arrays import (
 )
 from cocopt.losses.base import Loss, as_vector
 from cocopt.losses.second_order import QuadraticForm, leading_entries
+from cocopt.registry import register
 
 __all__ = ["Distance"]
 
 
+@register
 class Distance(Loss):
     """f(x) = ½‖x − center‖², with gradient x − center; strongly convex with modulus 1, exactly.
 
@@ -59,3 +63,7 @@ class Distance(Loss):
             weight * offset.sum(axis=0),
             0.5 * weight * float(np.vecdot(offset, offset).sum()),
         )
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0]), cls([[1.0, 0.0], [0.0, 3.0]])]

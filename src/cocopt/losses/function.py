@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from cocopt import functions
 from cocopt.arrays import (
@@ -13,10 +13,12 @@ from cocopt.arrays import (
     scalar,
 )
 from cocopt.losses.base import Loss
+from cocopt.registry import register
 
 __all__ = ["Function"]
 
 
+@register
 class Function(Loss):
     """A loss known by its value and a subgradient alone; the caller vouches for convexity and the modulus.
 
@@ -73,3 +75,7 @@ class Function(Loss):
 
     def __repr__(self) -> str:
         return f"Function(value={self._value.call!r}, gradient={self._gradient.call!r})"
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(lambda x: float(x @ x), lambda x: 2.0 * x, strong_convexity=2.0)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -10,11 +12,13 @@ from cocopt.arrays import (
 )
 from cocopt.losses.base import Loss, as_labelled
 from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
+from cocopt.registry import register
 from cocopt.tolerances import TINY
 
 __all__ = ["Hinge"]
 
 
+@register
 class Hinge(Loss):
     """f(x) = max(0, 1 − v⟨u, x⟩), the loss of the support vector machine.
 
@@ -77,3 +81,7 @@ class Hinge(Loss):
             hessian=weight * (u.T * curvature) @ u,
             kinks=kinks,
         )
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0], 1.0), cls([[1.0, 0.5], [0.0, 3.0]], [-1.0, 1.0])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -10,10 +12,12 @@ from cocopt.arrays import (
 )
 from cocopt.losses.base import Loss, as_regression, one_or_many
 from cocopt.losses.second_order import QuadraticForm, leading_entries
+from cocopt.registry import register
 
 __all__ = ["LeastSquares"]
 
 
+@register
 class LeastSquares(Loss):
     """f(x) = ½‖H x − y‖², with gradient Hᵀ(Hx − y).
 
@@ -75,3 +79,7 @@ class LeastSquares(Loss):
         return QuadraticForm(
             weight * rows.T @ rows, weight * residual @ rows, 0.5 * weight * float(residual @ residual)
         )
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 2.0], [0.0, 1.0]], [1.0, -1.0]), cls([[[1.0, 2.0]], [[0.5, 0.0]]], [[1.0], [2.0]])]

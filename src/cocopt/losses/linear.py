@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -11,10 +13,12 @@ from cocopt.arrays import (
 )
 from cocopt.losses.base import Loss, as_vector
 from cocopt.losses.second_order import QuadraticForm, leading_entries
+from cocopt.registry import register
 
 __all__ = ["Linear"]
 
 
+@register
 class Linear(Loss):
     """f(x) = ⟨c, x⟩, with gradient c.
 
@@ -50,3 +54,7 @@ class Linear(Loss):
         weight, c = leading_entries(self.batch, count, self.c, 1)
         slope = weight * c.sum(axis=0)
         return QuadraticForm(np.zeros((center.size, center.size)), slope, float(slope @ center))
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0]), cls([[1.0, 0.0], [0.0, 3.0]])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt.arrays import (
@@ -10,10 +12,12 @@ from cocopt.arrays import (
 )
 from cocopt.losses.base import Loss, as_labelled
 from cocopt.losses.second_order import Neighborhood, SecondOrder, leading_entries
+from cocopt.registry import register
 
 __all__ = ["Logistic"]
 
 
+@register
 class Logistic(Loss):
     """f(x) = log(1 + exp(−v⟨u, x⟩)), with gradient −v u / (1 + exp(v⟨u, x⟩)); neither overflows.
 
@@ -61,3 +65,7 @@ class Logistic(Loss):
         value = weight * float(np.logaddexp(0.0, -margin).sum())
         gradient = -weight * (p * v) @ u
         return SecondOrder(value, value, value, gradient, weight * (u.T * (v**2 * p * (1.0 - p))) @ u)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, -2.0], 1.0), cls([[1.0, 0.5], [0.0, 3.0]], [-1.0, 1.0])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt import kernels
@@ -12,11 +14,13 @@ from cocopt.arrays import (
 from cocopt.kernels import core
 from cocopt.losses.base import Loss, as_regression
 from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
+from cocopt.registry import register
 from cocopt.tolerances import TINY
 
 __all__ = ["Norm"]
 
 
+@register
 class Norm(Loss):
     """f(x) = ‖H x − y‖, the loss of the paper's regression; not strongly convex.
 
@@ -81,3 +85,7 @@ class Norm(Loss):
             hessian=weight * (scaled_rows.T @ scaled_rows - scaled_gradients.T @ scaled_gradients),
             kinks=kinks,
         )
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 2.0], [0.0, 1.0]], [1.0, -1.0]), cls([[[1.0, 2.0]], [[0.5, 0.0]]], [[1.0], [2.0]])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from cocopt import functions
@@ -12,10 +14,12 @@ from cocopt.arrays import (
 )
 from cocopt.losses.base import Loss, one_or_many
 from cocopt.losses.second_order import QuadraticForm, leading_entries
+from cocopt.registry import register
 
 __all__ = ["Quadratic"]
 
 
+@register
 class Quadratic(Loss):
     """f(x) = ½ xᵀP x + ⟨q, x⟩ + r, with gradient P x + q and modulus of strong convexity λ_min(P).
 
@@ -69,3 +73,7 @@ class Quadratic(Loss):
         q = weight * leading_entries(self.batch, count, self.q, 1)[1].sum(axis=0)
         r = weight * float(leading_entries(self.batch, count, self.r, 0)[1].sum())
         return QuadraticForm(P, P @ center + q, float(0.5 * center @ P @ center + q @ center) + r)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0], 3.0), cls(np.eye(2), [[1.0, 0.0], [0.0, 2.0]])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +51,7 @@ class Problem:
     1 5 (Distance(center of shape (3, 2)), Affine(A of shape (3, 1, 2), b of shape (3, 1)))
     """
 
+    kind: ClassVar[str] = "problem"
     #: the set of actions
     K: ConvexSet
     #: the usual number of rounds
@@ -149,6 +150,15 @@ class Problem:
                 raise InvalidInput(f"{where}: expected (loss, constraint), got {describe(pair)}")
             columns[0][k], columns[1][k] = pair
         return columns
+
+    def parameters(self) -> dict[str, Any]:
+        """What the problem was made with, so that ``type(p)(**p.parameters())`` is p again."""
+        return dict(self.options)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Some problems of this class, on which the contract tests are run."""
+        return [cls()]
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{key}={value!r}" for key, value in self.options.items())

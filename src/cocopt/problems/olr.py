@@ -12,6 +12,7 @@ from cocopt.arrays import Array, ArrayLike
 from cocopt.constraints import Affine
 from cocopt.losses import LeastSquares, Norm
 from cocopt.problems.base import BlockProblem, one_of
+from cocopt.registry import register
 from cocopt.sets.box import Box
 
 __all__ = ["LongRegression", "Regression"]
@@ -19,6 +20,7 @@ __all__ = ["LongRegression", "Regression"]
 _N, _ROWS = 10, 4  # H and A are 4 × 10
 
 
+@register
 class Regression(BlockProblem):
     """Online linear regression over K = [0, 1]^10 for 100 rounds.
 
@@ -100,6 +102,7 @@ class Regression(BlockProblem):
         return (Norm(H, y) if self.loss == "norm" else LeastSquares(H, y)), Affine(A, b)
 
 
+@register
 class LongRegression(Regression):
     """[`Regression`][cocopt.problems.Regression] for 5000 rounds.
 

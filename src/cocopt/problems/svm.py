@@ -15,6 +15,7 @@ from cocopt.arrays import Array, ArrayLike
 from cocopt.constraints import Affine
 from cocopt.losses import Quadratic
 from cocopt.problems.base import BlockProblem
+from cocopt.registry import register
 from cocopt.sets.ball import Ball
 
 __all__ = ["WineSVM", "wine"]
@@ -23,6 +24,7 @@ _WINES, _FEATURES = 6497, 11
 _SULFUR = [5, 6]  # free and total sulfur dioxide, the only columns in mg/dm³
 
 
+@register
 class WineSVM(BlockProblem):
     """A support vector machine learnt online from 6497 wines: x = (w, b) in K = {‖x‖ ≤ 70√11}.
 

@@ -12,6 +12,7 @@ from cocopt.arrays import Array, ArrayLike
 from cocopt.constraints import Affine
 from cocopt.losses import Distance
 from cocopt.problems.base import BlockProblem, one_of
+from cocopt.registry import register
 from cocopt.sets.box import Box
 
 __all__ = ["Tracking"]
@@ -20,6 +21,7 @@ _N = 10
 _CENTRE, _REACH, _LIMIT = 0.3, 1.0, 0.4
 
 
+@register
 class Tracking(BlockProblem):
     """A target that jumps about, and random pairs of coordinates that share a limit, over K = [−1, 1]^10.
 

@@ -1,24 +1,19 @@
-"""The sets K from which actions are taken, one file a set."""
+"""The sets K from which actions are taken, one file per set."""
 
-from cocopt.sets.ball import Ball
+from typing import Any
+
+from cocopt import registry
 from cocopt.sets.base import ConvexSet, Polyhedral
-from cocopt.sets.box import Box
-from cocopt.sets.ellipsoid import Ellipsoid
-from cocopt.sets.halfspace import Halfspace
-from cocopt.sets.l1ball import L1Ball
-from cocopt.sets.polyhedron import Polyhedron
-from cocopt.sets.product import Product
-from cocopt.sets.simplex import Simplex
 
-__all__ = [
-    "Ball",
-    "Box",
-    "ConvexSet",
-    "Ellipsoid",
-    "Halfspace",
-    "L1Ball",
-    "Polyhedral",
-    "Polyhedron",
-    "Product",
-    "Simplex",
-]
+_OWN = registry.import_package("set", __path__)
+globals().update(_OWN)
+
+__all__ = ["ConvexSet", "Polyhedral", *_OWN]
+
+
+def __getattr__(name: str) -> Any:
+    return registry.attribute("set", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *registry.exported("set")})

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding
 
 __all__ = ["Ball"]
 
 
+@register
 class Ball(ConvexSet):
     """The Euclidean ball {x : ‖x − center‖ ≤ radius}; radius 0 gives a single point.
 
@@ -71,3 +73,7 @@ class Ball(ConvexSet):
 
     def parameters(self) -> dict[str, Any]:
         return {"center": self.center, "radius": self.radius}
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([0.1, -0.2, 0.3], 1.5), cls(0.0, 1.0, dim=1)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class ConvexSet(ABC):
     array([1., 0.])
     """
 
+    kind: ClassVar[str] = "set"
     #: the dimension n
     dim: int
 
@@ -117,6 +118,11 @@ class ConvexSet(ABC):
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, so that ``type(K)(**K.parameters())`` is K again."""
         raise TypeError(f"{type(self).__name__} does not say its parameters")
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Some sets of this class, on which the contract tests are run."""
+        return []
 
     def __repr__(self) -> str:
         try:

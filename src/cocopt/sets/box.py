@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, frozen, positive_int, require_finite
 from cocopt.errors import EmptySet, InvalidInput
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral
 
 __all__ = ["Box"]
 
 
+@register
 class Box(ConvexSet):
     """The box {x : lower ≤ x ≤ upper}, bounds infinite where wanted.
 
@@ -82,3 +84,7 @@ class Box(ConvexSet):
 
     def parameters(self) -> dict[str, Any]:
         return {"lower": self.lower, "upper": self.upper, "dim": self.dim}
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(0.0, 1.0, dim=3), cls([-np.inf, 0.0], [1.0, np.inf])]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, SolverFailure
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding
 
 __all__ = ["Ellipsoid"]
 
 
+@register
 class Ellipsoid(ConvexSet):
     """The ellipsoid {x : (x − c)ᵀ P⁻¹ (x − c) ≤ 1}.
 
@@ -98,6 +100,10 @@ class Ellipsoid(ConvexSet):
 
     def parameters(self) -> dict[str, Any]:
         return {"center": self.center, "P": self.P}
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])]
 
 
 def _axes(P: Array) -> tuple[Array, Array]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite, scalar
 from cocopt.errors import EmptySet, InvalidInput
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, largest, rounding
 
 __all__ = ["Halfspace"]
 
 
+@register
 class Halfspace(ConvexSet):
     """The halfspace {x : ⟨a, x⟩ ≤ b}, unbounded.
 
@@ -67,3 +69,7 @@ class Halfspace(ConvexSet):
 
     def parameters(self) -> dict[str, Any]:
         return {"a": self.a, "b": self.b}
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([1.0, 2.0], 3.0)]

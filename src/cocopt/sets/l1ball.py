@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding
 from cocopt.sets.simplex import project_simplex
 
 __all__ = ["L1Ball"]
 
 
+@register
 class L1Ball(ConvexSet):
     """The 1-norm ball {x : Σ |x_i − c_i| ≤ radius}; radius 0 gives a single point.
 
@@ -70,3 +72,7 @@ class L1Ball(ConvexSet):
 
     def parameters(self) -> dict[str, Any]:
         return {"center": self.center, "radius": self.radius}
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([0.0, 1.0, -1.0], 2.0)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.errors import EmptySet, InvalidInput, SolverFailure
 from cocopt.kernels.status import CONVERGED
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 from cocopt.solvers.solution import Solution
 from cocopt.tolerances import FEASIBILITY
@@ -17,6 +18,7 @@ from cocopt.tolerances import FEASIBILITY
 __all__ = ["Polyhedron"]
 
 
+@register
 class Polyhedron(ConvexSet):
     """The polyhedron {x : A x ≤ b}, bounded or not; b_i = +inf switches row i off.
 
@@ -125,3 +127,7 @@ class Polyhedron(ConvexSet):
         sizes = np.abs(self._rhs)
         unit = float(sizes.min(initial=np.inf, where=sizes > 1e-12 * sizes.max(initial=0.0)))
         return solve_lp(cost, feasible, unit if np.isfinite(unit) else 1.0)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls([[1.0, 0.0], [-1.0, 0.3], [0.0, -1.0]], [1.0, 0.1, 0.5])]

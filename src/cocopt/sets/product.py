@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.cones import Cones, stack
 from cocopt.errors import InvalidInput
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral
 
 __all__ = ["Product"]
 
 
+@register
 class Product(ConvexSet):
     """The product K₁ × K₂ × …, whose points are those of the parts one after the other.
 
@@ -108,3 +110,11 @@ class Product(ConvexSet):
         wide = np.zeros((rows.shape[0], self.dim))
         wide[:, start : start + rows.shape[1]] = rows
         return wide
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        from cocopt.sets.ball import Ball
+        from cocopt.sets.box import Box
+        from cocopt.sets.simplex import Simplex
+
+        return [cls([Box(0.0, 1.0, dim=2), cls([Simplex(2), Ball(0.0, 1.0, dim=1)])])]

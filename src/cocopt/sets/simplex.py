@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, positive_int, scalar
+from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 
 __all__ = ["Simplex"]
 
 
+@register
 class Simplex(ConvexSet):
     """The simplex {x ≥ 0 : Σ x_i = total}.
 
@@ -62,6 +64,10 @@ class Simplex(ConvexSet):
 
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "total": self.total}
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        return [cls(3), cls(4, total=2.0)]
 
 
 def project_simplex(point: Array, total: float) -> Array:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntFlag
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import scalar
-from cocopt.errors import InvalidInput
+from cocopt.arrays import describe, scalar
+from cocopt.errors import InvalidInput, StateError
 from cocopt.metrics import CompensatedSum, Value
+from cocopt.state import as_array, as_fields, as_numbers
 from cocopt.steps import Step
 
 __all__ = ["Certificate", "Failure"]
@@ -167,34 +167,27 @@ class Certificate:
         failed = tuple(text for bit, text in _REASONS.items() if found & bit)
         return (*failed, _UNBOUNDED) if self._unbounded else failed
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All there is to it, for storage; `from_arrays` makes it a certificate again, bit for bit."""
-        return {
-            "assumed": np.array(self._assumed[1:]),
-            "batch": np.array(self._assumed[0], dtype=np.int64),
-            "last": np.array(self._last),
-            "seen": np.array(self._seen, dtype=np.int64),
-            "total": np.array(self._sum.total),
-            "carry": np.array(self._sum.carry),
-        }
+    def stored(self) -> dict[str, Any]:
+        """What the run added to the assumptions, as plain values and arrays."""
+        return {"last": self._last, "seen": self._seen, "sum": self._sum}
 
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
-        """The certificate that `arrays` describes."""
-        batch = tuple(arrays["batch"].tolist())
-        diameter, modulus = arrays["assumed"].tolist()
-        stored = [arrays[name] for name in ("last", "seen", "total", "carry")]
-        for array in stored:
-            if array.shape not in ((), batch):
-                raise InvalidInput(f"Certificate: expected arrays of shape {batch} or (), got {array.shape}")
-        last, seen, total, carry = (array.copy() if array.ndim else array.item() for array in stored)
-        return cls._make((batch, diameter, modulus), last, seen, CompensatedSum(total, carry))
+    def restored(self, stored: Any, batch: tuple[int, ...]) -> Certificate:
+        """The certificate that `stored` describes, under the assumptions of this one."""
+        last, seen, total = as_fields(stored, "last", "seen", "sum")
+        last, total = as_numbers(last, "last", batch), CompensatedSum().restored(total, batch)
+        if isinstance(seen, np.ndarray):
+            seen = as_array(seen, "seen", batch if seen.ndim else (), np.int64)[()]
+        elif type(seen) is not int:
+            raise StateError(f"seen: expected an integer or one per trial, got {describe(seen)}")
+        if not np.all(np.asarray(last) > 0.0) or np.any(np.asarray(seen) & ~sum(_REASONS)):
+            raise StateError("last, seen: expected a step and the failures of assumptions, got other numbers")
+        return self._make(self._assumed, last, seen, total)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Certificate):
             return NotImplemented
-        mine, theirs = self.arrays(), other.arrays()
-        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        mine, theirs = (*self._sum, self._last, self._seen), (*other._sum, other._last, other._seen)
+        return self._assumed == other._assumed and all(map(np.array_equal, mine, theirs))
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -1,0 +1,10 @@
+# What type checkers see: one line per public name.
+from cocopt.constraints.affine import Affine as Affine
+from cocopt.constraints.base import Constraint as Constraint
+from cocopt.constraints.cvxpy_expression import from_cvxpy as from_cvxpy
+from cocopt.constraints.function import Function as Function
+from cocopt.constraints.norm_ball import NormBall as NormBall
+from cocopt.constraints.quadratic import Quadratic as Quadratic
+from cocopt.constraints.second_order import SecondOrder as SecondOrder
+from cocopt.constraints.selected_row import SelectedRow as SelectedRow
+from cocopt.constraints.stack import Stack as Stack

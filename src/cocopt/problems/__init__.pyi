@@ -1,0 +1,10 @@
+# What type checkers see: one line per public name.
+from cocopt.problems.base import BlockProblem as BlockProblem
+from cocopt.problems.base import Problem as Problem
+from cocopt.problems.catalog import from_file as from_file
+from cocopt.problems.catalog import get as get
+from cocopt.problems.catalog import names as names
+from cocopt.problems.olr import LongRegression as LongRegression
+from cocopt.problems.olr import Regression as Regression
+from cocopt.problems.svm import WineSVM as WineSVM
+from cocopt.problems.tracking import Tracking as Tracking

@@ -1,0 +1,362 @@
+"""Every registered class keeps the contract of its kind. A new class is covered without a line here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import cocopt
+from cocopt import Box, constraints, losses, problems, registry, state, steps
+from cocopt.algorithms import Learner
+from cocopt.algorithms.base import Update
+from cocopt.checks import check_algorithm, check_set
+from cocopt.cli import app
+from cocopt.errors import InvalidInput
+
+KINDS = [kind for kind in registry.PACKAGES if kind != "algorithm"]
+CASES = [(kind, name) for kind in KINDS for name in registry.classes(kind)]
+ALGORITHMS = [
+    (name, options) for name, cls in registry.classes("algorithm").items() for options in cls.example_options()
+]
+
+
+def check_class(cls):
+    """The contract of the class's kind, on all its examples."""
+    examples = cls.examples()
+    assert examples, f"{cls.__name__}.examples() must show some objects, so that they can be checked"
+    for example in examples:
+        assert type(example) is cls
+        CHECKS[cls.kind](example)
+        check_storable(example)
+
+
+def check_storable(thing):
+    try:
+        parameters = thing.parameters()
+    except TypeError:  # a black box
+        with pytest.raises(TypeError, match="cannot be stored"):
+            state.encode(thing, "thing")
+        return
+    spec, arrays = state.encode(thing, "thing")
+    again = state.Decoder(arrays).decode(spec)
+    assert type(again) is type(thing)
+    assert repr(again) == repr(thing)
+    assert state.encode(again, "thing")[0] == spec
+    assert again.parameters().keys() == parameters.keys()
+
+
+def points(thing):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(20, *thing.batch, thing.dim or 2))
+
+
+def check_function(value, gradient, x):
+    """Values and subgradients of a convex function at the points x (P, ..., n)."""
+    f, g = value(x), gradient(x)
+    assert f.shape == x.shape[:-1]
+    assert g.shape == x.shape
+    lower = f[:, None] + np.vecdot(g[:, None], x[None, :] - x[:, None])
+    assert (f[None] >= lower - 1e-9 * (1.0 + np.abs(lower))).all(), "the subgradient inequality fails"
+    small = 1e-6 * np.random.default_rng(1).normal(size=x.shape)
+    slope = (value(x + small) - value(x - small)) / 2.0
+    smooth = np.abs(slope - np.vecdot(g, small)) <= 1e-4 * 1e-6 * (1.0 + np.abs(g).max(axis=-1))
+    assert smooth.mean() > 0.8, "the gradient is not the slope of the value"  # but at kinks
+    for k in range(3):
+        np.testing.assert_allclose(value(x[k]), f[k], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(gradient(x[k]), g[k], rtol=1e-12, atol=1e-12)
+
+
+def check_loss(loss):
+    x = points(loss)
+    check_function(loss.value, loss.gradient, x)
+    value, gradient = loss.value_and_gradient(x)
+    np.testing.assert_array_equal(value, loss.value(x))
+    np.testing.assert_array_equal(gradient, loss.gradient(x))
+    modulus = np.asarray(loss.strong_convexity)
+    assert modulus.shape in ((), loss.batch)
+    middle = (x[0] + x[1]) / 2
+    gap = (value[0] + value[1]) / 2 - loss.value(middle) - modulus / 8 * np.square(x[0] - x[1]).sum(axis=-1)
+    assert (gap >= -1e-9).all(), "the losses are less strongly convex than they say"
+
+
+def check_constraint(constraint):
+    x = points(constraint)
+    rows, jacobian = constraint.rows(x), constraint.jacobian(x)
+    assert rows.shape == (*x.shape[:-1], constraint.row_count)
+    assert jacobian.shape == (*rows.shape, x.shape[-1])
+    check_function(constraint.value, constraint.gradient, x)
+    np.testing.assert_array_equal(constraint.value(x), rows.max(axis=-1))
+    if constraint.batch == ():
+        for i in range(constraint.row_count):
+            np.testing.assert_allclose(constraint.select(i).rows(x)[..., 0], rows[..., i], rtol=1e-12)
+
+
+def check_schedule(schedule):
+    gradients, last = 0.0, np.inf
+    for t in range(1, 200):
+        gradients += 1.0 + 1.0 / t
+        last = steps.checked_step(schedule, t, gradients, last)  # positive, finite, never increasing
+    each = schedule.step(200, np.array([gradients, 2.0 * gradients]))
+    assert np.shape(each) in ((), (2,))
+
+
+def check_problem(problem):
+    start = problem.start(0, [3, 5])
+    assert problem.K.contains(start).all()
+    np.testing.assert_array_equal(start[1], problem.start(0, [5])[0])
+    x = problem.K.project(np.zeros(problem.K.dim))
+    shown = []
+    for trials in ([3, 5], [5]):
+        _, count, reveal = next(problem.blocks(seed=0, trials=trials, rounds=3))
+        assert count == 3
+        at = np.broadcast_to(x, (len(trials), x.size))
+        shown.append([[None if part is None else part.value(at)[-1] for part in reveal(k)] for k in range(3)])
+    assert shown[0] == shown[1], "the data of a trial depend on the others"
+    assert type(problems.get(type(problem).name)) is type(problem)
+
+
+CHECKS = {
+    "set": check_set,
+    "loss": check_loss,
+    "constraint": check_constraint,
+    "schedule": check_schedule,
+    "problem": check_problem,
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_the_contract_of_its_kind_is_kept(kind, name):
+    check_class(registry.classes(kind)[name])
+
+
+@pytest.mark.parametrize("rounds", [16, pytest.param(24, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("name", "options"), ALGORITHMS)
+def test_the_contract_of_a_learner_is_kept(name, options, rounds):
+    check_registered_algorithm(registry.classes("algorithm")[name], options, rounds=rounds)
+
+
+def check_registered_algorithm(cls, options, **arguments):
+    grows = cls(Box(0.0, 1.0, dim=2), **options).grows
+    check_algorithm(lambda K, start: cls(K, start=start, **options), remembers=grows, **arguments)
+
+
+# ---------------------------------------------------------------- one of each, from outside the package
+
+
+def define():
+    """A class of each kind, as a user would write it."""
+
+    @cocopt.register
+    class Cube(Box):
+        def __init__(self, side):
+            super().__init__(0.0, side, dim=3)
+            self.side = side
+
+        def parameters(self):
+            return {"side": self.side}
+
+        @classmethod
+        def examples(cls):
+            return [cls(2.0)]
+
+    @cocopt.register
+    class Squares(losses.Loss):
+        def __init__(self, weight):
+            self.weight, self.dim, self.batch = np.asarray(weight), 2, ()
+
+        def value_and_gradient_unchecked(self, x):
+            return self.weight * np.vecdot(x, x), 2.0 * self.weight * x
+
+        def data_arrays(self):
+            return [("weight", self.weight)]
+
+        @classmethod
+        def examples(cls):
+            return [cls(3.0)]
+
+    @cocopt.register
+    class Below(constraints.Affine):
+        @classmethod
+        def examples(cls):
+            return [cls([1.0, 2.0], 0.5)]
+
+    @cocopt.register
+    class Harmonic(steps.Schedule):
+        name = "harmonic"
+
+        def step(self, t, gradients):
+            return 1.0 / t
+
+        def parameters(self):
+            return {}
+
+        @classmethod
+        def examples(cls):
+            return [cls()]
+
+    @cocopt.register
+    class Noise(problems.Problem):
+        """Targets that jump about."""
+
+        name = "noise"
+        K = Box(0.0, 1.0, dim=2)
+        rounds = 10
+
+        def round(self, rng, t):
+            return losses.Distance(rng.normal(size=2)), constraints.Affine(rng.uniform(size=2), 1.0)
+
+    @cocopt.register
+    class Descent(Learner):
+        """Projected gradient descent."""
+
+        name, title, promise = "descent", "Descent", "nothing at all"
+
+        def __init__(self, K, *, start=None, scale=1.0):
+            super().__init__(K, start)
+            self.scale = scale
+
+        def parameters(self):
+            return {"K": self.K, "scale": self.scale}
+
+        def initial_memory(self, batch):
+            return {"momentum": self.scale * np.zeros((*batch, self.K.dim)), "name": "descent"}
+
+        def update(self, memory, feedback):
+            gradient = np.zeros(feedback.x.shape) if feedback.gradient is None else feedback.gradient
+            momentum = 0.5 * memory["momentum"] + gradient
+            x = self.K.project(feedback.x - self.scale / np.sqrt(feedback.t) * momentum)
+            return Update(x, {"momentum": momentum, "name": "descent"})
+
+    return [Cube, Squares, Below, Harmonic, Noise, Descent]
+
+
+def test_a_class_of_each_kind_from_outside():
+    Cube, Squares, Below, Harmonic, Noise, Descent = classes = define()
+    assert [cls.kind for cls in classes] == ["set", "loss", "constraint", "schedule", "problem", "algorithm"]
+    for cls in classes[:-1]:
+        check_class(cls)
+        assert (cls.kind, registry.name_of(cls)) in {
+            (kind, name) for kind in KINDS for name in registry.classes(kind)
+        }  # as the tests above find it
+    check_registered_algorithm(Descent, *Descent.example_options(), rounds=16)
+    assert (cocopt.Cube, cocopt.Descent) == (Cube, Descent)
+    assert (losses.Squares, constraints.Below, steps.Harmonic, problems.Noise) == (Squares, Below, Harmonic, Noise)
+    assert {"Cube", "Descent"} <= {*cocopt.__all__} & {*dir(cocopt)}
+    assert "Squares" in dir(losses)
+    assert type(problems.get("noise")) is Noise
+    listed = CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
+    for name in ("Cube", "Squares", "Below", "harmonic", "noise", "descent"):
+        assert name in listed
+    assert "nothing at all" in listed
+    result = cocopt.run("noise", ["descent:scale=2", "clasp:steps=harmonic"], trials=2, rounds=4, jobs=1)
+    assert "descent:scale=2" in str(result.summary())
+    define()  # the same notebook cell again
+
+
+def test_a_class_without_examples_is_noticed():
+    @cocopt.register
+    class Bare(cocopt.ConvexSet):
+        pass
+
+    with pytest.raises(AssertionError, match=r"Bare\.examples\(\) must show some objects"):
+        check_class(Bare)
+
+
+def test_a_broken_class_is_noticed():
+    @cocopt.register
+    class Steep(losses.Linear):
+        def value_and_gradient_unchecked(self, x):
+            value, gradient = super().value_and_gradient_unchecked(x)
+            return value, 2.0 * gradient
+
+    with pytest.raises(AssertionError, match="subgradient inequality"):
+        check_class(Steep)
+
+
+NEW_ALGORITHM = """
+from typing import Any
+
+from cocopt.algorithms.base import Feedback, Learner, Update
+from cocopt.registry import register
+
+
+@register
+class NewOne(Learner):
+    \"\"\"Stays where it is.\"\"\"
+
+    name = "new-one"
+    promise = "to stay"
+
+    def __init__(self, K: Any, *, start: Any = None) -> None:
+        super().__init__(K, start)
+
+    def parameters(self) -> dict[str, Any]:
+        return {"K": self.K}
+
+    def initial_memory(self, batch: tuple[int, ...]) -> float:
+        return 1.0
+
+    def update(self, memory: float, feedback: Feedback) -> Update:
+        return Update(self.K.project(feedback.x), memory / 2)
+"""
+
+
+@pytest.mark.long
+def test_a_new_algorithm_is_one_file(tmp_path):
+    """In a copy of the package, to which one file is added."""
+    package = tmp_path / "cocopt"
+    shutil.copytree(Path(cocopt.__file__).parent, package)
+    (package / "algorithms" / "new_one.py").write_text(NEW_ALGORITHM)
+    program = """
+        import sys
+        import cocopt
+        from cocopt import Box, losses, registry
+        from cocopt.cli import app
+        from cocopt.checks import check_algorithm
+        from typer.testing import CliRunner
+
+        assert cocopt.__file__.startswith(sys.argv[1])
+        learner = cocopt.NewOne(Box(0.0, 1.0, dim=2))
+        assert "NewOne" in cocopt.__all__ and cocopt.NewOne is cocopt.algorithms.NewOne
+        learner.tell(losses.Linear([1.0, 0.0]))
+        learner.save("state.npz")
+        assert cocopt.load("state.npz")._state.memory == 0.5
+        assert "to stay" in CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
+        check_algorithm(lambda K, start: cocopt.NewOne(K, start=start), K=Box(0.0, 1.0, dim=2), rounds=16)
+        print(cocopt.run("olr", ["new-one"], trials=2, rounds=3, jobs=1).summary())
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "new-one" in done.stdout
+
+
+def test_adagrad_takes_no_step_and_no_warning_without_a_gradient():
+    for batch in ((), (2,)):
+        learner = cocopt.AdaGrad(Box(0.0, 1.0, dim=2), 100, 1.0, start=np.full((*batch, 2), 0.5))
+        with np.errstate(all="raise"):
+            record = learner.tell(losses.Linear([0.0, 0.0]), constraints.Affine([1.0, 1.0], 5.0))
+        np.testing.assert_array_equal(record.step, np.zeros(batch))
+        np.testing.assert_array_equal(learner.ask(), np.full((*batch, 2), 0.5))
+
+
+def test_unknown_names_of_packages_are_attribute_errors():
+    for package in registry.PACKAGES.values():
+        with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nothing'"):
+            _ = sys.modules[package].Nothing
+    with pytest.raises(InvalidInput, match="problem: expected one of olr"):
+        problems.get("Nothing")
