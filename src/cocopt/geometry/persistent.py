@@ -400,11 +400,15 @@ class PersistentIntersection(NamedTuple):
         """All but K and the leading axes, as plain values, arrays and constraints."""
         archive = self.told and {name: getattr(self.told, name)[: self.told.size] for name in Archive._fields[:3]}
         return {
-            **{name: getattr(self, name) for name in ("t", "due", "working", "curved", "binding")},
+            "t": self.t,
+            "trim_at": self.due,
+            "working_set": self.working,
+            "outer_lower": self.box[0],
+            "outer_upper": self.box[1],
             **self.store.arrays(),
-            "lower": self.box[0],
-            "upper": self.box[1],
             "archive": archive,
+            "curved": self.curved,
+            "binding": self.binding,
         }
 
     def restored(self, stored: Any, batch: tuple[int, ...]) -> PersistentIntersection:
@@ -420,7 +424,7 @@ class PersistentIntersection(NamedTuple):
         _require(isinstance(stored, dict) and stored.keys() == empty.stored().keys(), "fields")
         B, n, t, curved, binding = prod(batch), K.dim, stored["t"], stored["curved"], stored["binding"]
         _require(type(t) is int and 0 <= t < 2**53, "t")
-        _require(type(stored["due"]) is int and 2 * ROOM <= stored["due"] < 2**53, "due")
+        _require(type(stored["trim_at"]) is int and 2 * ROOM <= stored["trim_at"] < 2**53, "trim_at")
         size = _stored_array(stored, "size", (B,), np.int64)
         _require(bool((size >= 0).all()), "size")
         most = max(int(size.max(initial=0)), 1)
@@ -430,9 +434,9 @@ class PersistentIntersection(NamedTuple):
         )
         _require(bool(np.isfinite(unit).all() and np.isfinite(right).all() and np.isfinite(norm).all()), "rows")
         _require(bool((norm >= 0.0).all()), "norm")
-        lower, upper = (_stored_array(stored, name, (B, n)) for name in ("lower", "upper"))
+        lower, upper = (_stored_array(stored, name, (B, n)) for name in ("outer_lower", "outer_upper"))
         _require(not (np.isnan(lower).any() or np.isnan(upper).any()), "box")
-        working = _stored_array(stored, "working", (B, empty.working.shape[1]), np.int64)
+        working = _stored_array(stored, "working_set", (B, empty.working.shape[1]), np.int64)
         _require(bool(((working >= -1) & (working < size[:, None])).all()), "working")
         _require(bool(((working[:, 1:] < 0) | (working[:, :-1] >= 0)).all()), "working")  # −1 comes last
         ordered = np.sort(working, axis=1)
@@ -454,7 +458,7 @@ class PersistentIntersection(NamedTuple):
             near=NearbyRows.begin(store),
             told=archive,
             box=(lower, upper),
-            due=stored["due"],
+            due=stored["trim_at"],
             working=working,
             curved=tuple(curved),
             binding=tuple(map(tuple, binding)),
