@@ -73,8 +73,11 @@ def adagrad_step(
         step = np.full(np.shape(queue), 1.0 / (surrogate.modulus * t))
     else:
         total = squares + np.vecdot(n, n)
-        moving = total > 0.0  # without a gradient so far there is no direction to step in
-        step = np.where(moving, surrogate.reach / np.sqrt(np.where(moving, total, 1.0)), 0.0)
+        root = np.sqrt(total)
+        if root.all():
+            step = surrogate.reach / root
+        else:  # without a gradient so far there is no direction to step in
+            step = np.divide(surrogate.reach, root, out=np.zeros(root.shape), where=root > 0.0)
     if not (all_finite(n) and all_finite(total)):
         raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
     if active is not None:
