@@ -1,4 +1,4 @@
-"""The learners whose state files are kept in tests/fixtures, and the rounds that they see; run as a script, it writes them.
+"""The learners whose state files are kept in tests/fixtures, and the rounds that they see; as a script it writes them.
 
 No random numbers: what was written once must be computed again by any later version.
 """

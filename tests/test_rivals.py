@@ -27,7 +27,8 @@ from cocopt import (
     steps,
     theory,
 )
-from cocopt.algorithms.surrogate import Surrogate, adagrad_step
+from cocopt.algorithms.base import Feedback
+from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
 from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
 from cocopt.geometry.cutter import cut, largest_row
@@ -364,11 +365,13 @@ def test_inactive_trials_stay():
     rng = np.random.default_rng(3)
     K, p = Box(-1.0, 1.0, dim=4), Surrogate.convex(50, 2.0, 4.0)
     x, gradient, s = rng.uniform(-1, 1, (3, 6, 4))
-    v, queue, squares = rng.uniform(-1, 1, (3, 6)) ** 2
+    memory = SurrogateMemory(*rng.uniform(0, 1, (2, 6)))
+    g = constraints.Affine(s[:, None], np.vecdot(s, x)[:, None] - rng.uniform(-1, 1, (6, 1)))
+    feedback = Feedback(1, 1, x, None, 0.0, gradient, 0.0, g, g.rows(x), None)
     active = np.array([True, False, True, True, False, False])
-    masked = adagrad_step(K, p, x, gradient, v, s, queue, squares, active=active)
-    free = adagrad_step(K, p, x, gradient, v, s, queue, squares)
-    for got, moved, kept in zip(masked, free, (x, queue, squares, np.zeros(6)), strict=True):
+    masked, free = p.step(K, memory, feedback, active), p.step(K, memory, feedback)
+    pairs = [(masked[0], free[0], x), (masked[2], free[2], np.zeros(6)), *zip(masked[1], free[1], memory, strict=True)]
+    for got, moved, kept in pairs:
         assert np.array_equal(got[active], moved[active])
         assert np.array_equal(got[~active], kept[~active])
 
