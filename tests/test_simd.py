@@ -61,10 +61,10 @@ def expected(K: Box, A: Array, b: Array, y: Array) -> Array:
 def in_step(K: Box, A: Array, b: Array, y: Array, price: Any = (np.inf,)) -> tuple[Array, Array, Array, bool]:
     """What the kernel itself finds, and whether some trial was left to the method for one."""
     M, n = A.shape[-2:]
-    wide, tall = (np.full(memory.shape, np.nan) for memory in kernels.scratch(M, n))
+    dim_memory, row_memory = (np.full(memory.shape, np.nan) for memory in kernels.workspace_memory(M, n))
     caps, memory = np.full(M, np.inf), np.full(kernels.lane_memory(M, n).shape, np.nan)  # what it holds must not matter
-    found = kernels.box_rows_simd(y, K.lower, K.upper, A, b, np.array(price), caps, wide, tall, memory)
-    return *found, not np.isnan(wide).all()
+    found = kernels.box_rows_simd(y, K.lower, K.upper, A, b, np.array(price), caps, dim_memory, row_memory, memory)
+    return *found, not np.isnan(dim_memory).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

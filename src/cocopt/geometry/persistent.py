@@ -411,7 +411,7 @@ class PersistentIntersection(NamedTuple):
             return after, y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
         n, kernel = self.K.dim, kernels()
         memory = (
-            *kernel.scratch(own.right.size + self.working.shape[1], n),
+            *kernel.workspace_memory(own.right.size + self.working.shape[1], n),
             after.near.work,
             kernel.lane_memory(kernel.ROWS, n),
         )

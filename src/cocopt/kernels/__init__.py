@@ -35,8 +35,8 @@ _HOMES = {
     "lane_memory": "simd.lanes",
     "norm_loss": "values",
     "polyhedron_rows": "polyhedron",
-    "scratch": "active_set",
     "simplex_halfspace": "simplex",
+    "workspace_memory": "workspace",
 }
 
 

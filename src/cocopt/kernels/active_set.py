@@ -12,47 +12,35 @@ point in the box.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
-import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.arrays import Array
 from cocopt.kernels._jit import inlined, njit
 from cocopt.kernels.line import clip, limit, root
-from cocopt.kernels.rounding import EMPTY, FAR, NEVER, ROUNDING, rounding
+from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, TOUCHING, UNCONVERGED
+from cocopt.kernels.workspace import ACTIVE, AT_BOUND, INACTIVE, workspace_views
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS, ROUNDING
 
-__all__ = ["IN", "OUT", "dot", "in_ball", "in_box", "lay_out", "maximise", "normalise", "over_bounds", "scratch"]
+__all__ = [
+    "MIN_ROWS_BY_COLUMNS",
+    "DualProblem",
+    "dot",
+    "hinge_prox_ball",
+    "hinge_prox_box",
+    "maximise_dual",
+    "move_target_closer",
+    "normalise",
+    "over_bounds",
+    "store_columns",
+]
 
-OUT, IN, FULL = 0.0, 1.0, 2.0  # a row's multiplier is at 0, between its bounds, at its cap
-MANY = 8  # rows, from which on they are multiplied by columns
+MIN_ROWS_BY_COLUMNS = 8  # rows, from which on they are multiplied by columns
 STEPS = 150  # for the multiplier of a ball
 MOVES = 4  # after more steps than this the result is computed from its multipliers
 PIVOT = 1e-13  # below this share of a (normalised) row the rows that are in count as dependent
 SHARP, LOSS = 1e-9, 1e-3  # a pivot below, or one that falls to less than this share, is not updated but computed anew
-
-
-_kept = threading.local()
-
-
-def scratch(rows: int, dim: int) -> tuple[Array, Array]:
-    """Memory for one call, shared by all its trials (see `lay_out`); a small one is kept for the thread."""
-    memory: tuple[Array, Array] | None = getattr(_kept, "memory", None)
-    if memory is None or memory[0].shape != (rows + 3, dim):
-        memory = np.empty((rows + 3, dim)), np.empty((rows + dim + 8, rows))
-        if rows * dim <= 10_000:
-            _kept.memory = memory
-    return memory
-
-
-@inlined
-def lay_out(wide, tall):
-    """(rows (M, n), three vectors (n), factor (M, M), the rows' columns (n, M), eight vectors (M)).
-
-    The eight: right-hand sides, caps, norms, states, and four to work with. Columns are needed if there are MANY rows.
-    """
-    M, n = tall.shape[1], wide.shape[1]
-    return wide[:M], wide[M:], tall[:M], tall[M : M + n], tall[M + n :]
 
 
 @inlined
@@ -75,7 +63,7 @@ def distance(u, v):
 
 @njit
 def normalise(A, b, cap, first, rows, right, caps, norms):
-    """Rows of length 1 from the place ``first`` on; one that can never bind gets b = NEVER.
+    """Rows of length 1 from the place ``first`` on; one that can never bind gets b = NEVER_BINDS.
 
     False if something is not finite.
     """
@@ -88,19 +76,18 @@ def normalise(A, b, cap, first, rows, right, caps, norms):
         unit = 1.0 / max(norm, 1e-300) if norm > 0.0 else 0.0
         for j in range(n):
             rows[first + i, j] = A[i, j] * unit
-        right[first + i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else NEVER
+        right[first + i] = b[i] * unit if norm > 0.0 and b[i] < np.inf else NEVER_BINDS
         caps[first + i] = cap[i] * norm if norm > 0.0 and cap[i] < np.inf else cap[i]
     return True
 
 
-@njit
-def transpose(rows, columns):
-    """The rows' columns, if there are MANY."""
-    M, n = rows.shape
-    if M >= MANY:
-        for i in range(M):
-            for j in range(n):
-                columns[j, i] = rows[i, j]
+@inlined
+def store_columns(work, count):
+    """Transposes the first ``count`` rows if there are enough of them for `residuals` to multiply by columns."""
+    if count >= MIN_ROWS_BY_COLUMNS:
+        for i in range(count):
+            for j in range(work.rows.shape[1]):
+                work.columns[j, i] = work.rows[i, j]
 
 
 @njit
@@ -126,7 +113,7 @@ def by_columns(columns, right, count, x, r):
 
 
 @njit
-def nearer(y, x, length, target):
+def move_target_closer(y, x, length, target):
     """target = x + τ (y − x), so that it is ``length`` away from x; returns τ.
 
     x stays its projection for every τ from 0 to 1 (its hinge prox, if the caps are multiplied by τ), and comes with
@@ -142,7 +129,7 @@ def nearer(y, x, length, target):
 def residuals(rows, columns, right, x, r):
     """r = A x − right; many rows are multiplied faster by columns."""
     M = rows.shape[0]
-    if M >= MANY:
+    if M >= MIN_ROWS_BY_COLUMNS:
         by_columns(columns, right, M, x, r)
         return
     for i in range(M):
@@ -277,40 +264,49 @@ def leave(factor, k, b, w):
     return k - 1 if update(factor, k, b + 1, 1, 1.0 / factor[b, b], w) else b
 
 
-@njit
-def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
-    """The active-set method on the first M rows that ``wide`` and ``tall`` hold; ν and their states are the start and
-    the result. Returns a status.
+class DualProblem(NamedTuple):
+    """What `maximise_dual` solves: bounds, and the first ``count`` rows of a workspace."""
 
-    An ``eager`` one does not wait for the rows that are in to settle before it lets in another that is worse: where
-    bounds come and go, as on a simplex, that saves a third of the steps; on a box it saves none.
-    """
-    rows, lines, factor, columns, vectors = lay_out(wide, tall)
-    rows, n = rows[:M], wide.shape[1]
-    z, a, free = lines[0], lines[1], lines[2]
-    right, caps, state, r, d = vectors[0], vectors[1], vectors[3], vectors[4], vectors[5]
-    order = vectors[6].view(np.int64)
+    target: Any  # y
+    target_norm: Any  # ‖y‖
+    lower: Any
+    upper: Any
+    count: Any  # of the rows
+    equalities: Any  # so many of them, the first ones, hold with equality
+    # Whether a row may join before the residuals of the active ones vanish: where bounds change often, as on a simplex,
+    # that saves a third of the steps; on a box it saves none.
+    eager: Any
+
+
+@inlined
+def maximise_dual(problem, work, nu, x):
+    """The active-set method; ν and the rows' states are the start and the result. Returns a status."""
+    y, y_norm, lower, upper, M, equalities, eager = problem
+    rows, n = work.rows[:M], y.shape[0]
+    z, a, free, factor, columns = work.z, work.direction, work.free, work.factor, work.columns
+    right, caps, state, r, d = work.rhs, work.max_multiplier, work.row_state, work.residual, work.newton_step
+    order = work.active
     eps = rounding(n)
     entered = -1
     for j in range(n):
         free[j] = -1.0  # not known yet
     moves, price = 0, 0.0  # since z was computed: it moves along with ν, and each time loses a little
-    was = OUT  # the state of the row that entered last, before it did
+    was = INACTIVE  # the state of the row that entered last, before it did
     k, known = 0, 0  # rows that are in, and how many of them the factor knows
     for i in range(M):
-        if state[i] == IN:
+        if state[i] == ACTIVE:
             order[k] = i
             k += 1
     full, full_price = 0, 0.0  # rows at their cap, and Σ|ν_i| over them
     for i in range(M):
-        if state[i] == FULL:
+        if state[i] == AT_BOUND:
             full, full_price = full + 1, full_price + abs(nu[i])
     for _ in range(60 + 8 * M):
         if moves == 0:
             held = k
             if full > 0:  # they too have a price: listed behind the rows that are in
                 for i in range(M):
-                    if state[i] == FULL:
+                    if state[i] == AT_BOUND:
                         order[held] = i
                         held += 1
             price = respond(y, rows, nu, order, held, z)
@@ -336,30 +332,30 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
         ):  # only now the other rows matter, if there is room for one
             residuals(rows, columns, right, x, r)
             for i in range(M):
-                excess = (r[i] if state[i] == OUT else -r[i]) - eps * abs(right[i])
-                d[i] = -1.0 if state[i] == IN else excess
+                excess = (r[i] if state[i] == INACTIVE else -r[i]) - eps * abs(right[i])
+                d[i] = -1.0 if state[i] == ACTIVE else excess
             worst = amiss
             for i in range(M):
                 if d[i] > worst:
                     entered, worst, joins = i, d[i], True
             if settled and not joins:
-                enough = noise <= 0.25 * EMPTY * (y_norm + size)
+                enough = noise <= 0.25 * FEASIBILITY * (y_norm + size)
                 if moves > (MOVES if enough else 0):
                     moves = 0
                     continue
                 return CONVERGED if enough else UNCONVERGED
         if joins:
             was = state[entered]
-            state[entered] = IN
+            state[entered] = ACTIVE
             order[k] = entered
             k += 1
         newton(rows, free, r, order, k, k - 1 if settled else 0, known, factor, d, a)
         if joins:
-            if not settled and (d[k - 1] <= 0.0) == (was == OUT):  # too early: it would leave at once
+            if not settled and (d[k - 1] <= 0.0) == (was == INACTIVE):  # too early: it would leave at once
                 state[entered] = was
                 k -= 1
                 newton(rows, free, r, order, k, 0, k, factor, d, a)
-            elif was == FULL:
+            elif was == AT_BOUND:
                 full, full_price = full - 1, full_price - abs(nu[entered])
         known = k
         # the direction in x, and where it meets a bound of the multipliers
@@ -396,7 +392,7 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
             b = dot(a, x) - rd
             if ceiling == np.inf:
                 least = limit(lower, upper, a, b)
-                if least > length * EMPTY * (size + y_norm) and not signed:
+                if least > length * FEASIBILITY * (size + y_norm) and not signed:
                     return INFEASIBLE
                 if least > -tol:
                     return TOUCHING
@@ -410,8 +406,8 @@ def maximise(y, y_norm, lower, upper, M, equalities, eager, wide, tall, nu, x):
         if alpha == ceiling:
             i = order[blocking]
             nu[i] = 0.0 if d[blocking] < 0.0 else caps[i]
-            state[i] = OUT if d[blocking] < 0.0 else FULL
-            if state[i] == FULL:
+            state[i] = INACTIVE if d[blocking] < 0.0 else AT_BOUND
+            if state[i] == AT_BOUND:
                 full, full_price = full + 1, full_price + abs(nu[i])
             if i == entered and alpha == 0.0 and state[i] == was:
                 return UNCONVERGED  # rounding turned an ascent into a step back
@@ -430,12 +426,13 @@ def over_bounds(load):
     """
 
     @njit
-    def prox(where, y, A, b, cap, wide, tall, x, nu):
+    def prox(where, y, constraint, memory, x, nu):
         """The hinge prox of y in x, its multipliers in ν; returns a status."""
         lower, upper, equalities = where[0], where[1], where[2]
+        A, b, cap = constraint
         M, n = A.shape
-        rows, _, _, columns, vectors = lay_out(wide, tall)
-        right, caps, norms, state = vectors[0], vectors[1], vectors[2], vectors[3]
+        work = workspace_views(memory[0], memory[1])
+        rows, right, caps, norms, state = work.rows, work.rhs, work.max_multiplier, work.norms, work.row_state
         y_norm = np.sqrt(dot(y, y))
         if not y_norm < np.inf:
             return NONFINITE
@@ -455,30 +452,31 @@ def over_bounds(load):
             return CONVERGED
         if not normalise(A, b, cap, own, rows, right, caps, norms):
             return NONFINITE
-        transpose(rows, columns)
+        store_columns(work, own + M)
         price = nu
         if own > 0:
-            price = vectors[7]
+            price = work.multiplier
             for i in range(own + M):
                 price[i] = 0.0
         for i in range(own):
-            state[i] = IN if i < equalities and norms[i] > 0.0 else OUT
+            state[i] = ACTIVE if i < equalities and norms[i] > 0.0 else INACTIVE
         for i in range(M):
-            state[own + i] = IN if own + i < equalities and norms[own + i] > 0.0 else OUT
+            state[own + i] = ACTIVE if own + i < equalities and norms[own + i] > 0.0 else INACTIVE
             # a zero row asks 0 ≤ b
             zero = norms[own + i] == 0.0 and cap[i] == np.inf
             if zero and (b[i] < 0.0 or (own + i < equalities and b[i] > 0.0)):
                 return INFEASIBLE
         status, target, norm, multipliers = UNCONVERGED, y, y_norm, price
         for again in range(2):
-            status = maximise(target, norm, lower, upper, own + M, equalities, own > 0, wide, tall, price, x)
+            problem = DualProblem(target, norm, lower, upper, own + M, equalities, own > 0)
+            status = maximise_dual(problem, work, price, x)
             x_norm = np.sqrt(dot(x, x))
-            if again == 1 or status != CONVERGED or y_norm <= FAR * x_norm or x_norm == 0.0:
+            if again == 1 or status != CONVERGED or y_norm <= FAR_TARGET * x_norm or x_norm == 0.0:
                 break
             # y − Aᵀν has lost digits that x can have, but ν has not: go on for x from a target that is near
             multipliers = price.copy()
             target = np.empty(n)
-            tau = nearer(y, x, x_norm, target)
+            tau = move_target_closer(y, x, x_norm, target)
             norm = np.sqrt(dot(target, target))
             for i in range(own + M):
                 price[i] *= tau
@@ -497,25 +495,26 @@ def no_rows(where, rows, right, caps, norms):
     return 0
 
 
-in_box = over_bounds(no_rows)
+hinge_prox_box = over_bounds(no_rows)
 
 
 @njit
-def in_ball(where, y, A, b, cap, wide, tall, x, nu):
+def hinge_prox_ball(where, y, constraint, memory, x, nu):
     """The hinge prox over K = {‖x − center‖ ≤ radius}, where = (center, radius); returns a status."""
     center, radius = where
-    status = _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu)
-    if status == CONVERGED and distance(y, center) > FAR * radius and radius > 0.0:
+    A, b, cap = constraint
+    status = _in_ball(center, radius, y, A, b, cap, memory, x, nu)
+    if status == CONVERGED and distance(y, center) > FAR_TARGET * radius and radius > 0.0:
         # x has lost digits that it can have, but ν has not: go on for x from a target that is near
         target = np.empty(y.shape[0])
-        tau = nearer(y, x, radius, target)
-        status = _in_ball(center, radius, target, A, b, tau * cap, wide, tall, x, np.empty(A.shape[0]))
+        tau = move_target_closer(y, x, radius, target)
+        status = _in_ball(center, radius, target, A, b, tau * cap, memory, x, np.empty(A.shape[0]))
     return status
 
 
 @njit
-def _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu):
-    """As `in_ball`, in one go.
+def _in_ball(center, radius, y, A, b, cap, memory, x, nu):
+    """As `hinge_prox_ball`, in one go.
 
     With the ball's multiplier μ and s = 1/(1 + μ), the solution is center + p(s), where p(s) solves the problem
     without the ball for the target s·(y − center) and the caps s·cap. ‖p(s)‖² grows with s and is linear in s² on
@@ -524,23 +523,24 @@ def _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu):
     """
     status = UNCONVERGED
     M, n = A.shape
-    rows, _, _, columns, vectors = lay_out(wide, tall)
+    work = workspace_views(memory[0], memory[1])
     target, lower, upper = np.empty(n), np.full(n, -np.inf), np.full(n, np.inf)
-    right, room, norms, state, caps = vectors[0], vectors[1], vectors[2], vectors[3], vectors[7]
+    rows, right, norms, state = work.rows, work.rhs, work.norms, work.row_state
+    room, caps = work.max_multiplier, work.unscaled_max_multiplier
     z_norm, c_norm = 0.0, np.sqrt(dot(center, center))
     for j in range(n):
         z_norm += (y[j] - center[j]) ** 2
     z_norm = np.sqrt(z_norm)
     if not z_norm < np.inf or not normalise(A, b, cap, 0, rows, right, caps, norms):
         return NONFINITE
-    transpose(rows, columns)
+    store_columns(work, M)
     largest = 0.0
     for i in range(M):
         nu[i] = 0.0
-        state[i] = OUT
+        state[i] = INACTIVE
         if norms[i] == 0.0 and cap[i] == np.inf and b[i] < 0.0:
             return INFEASIBLE
-        if right[i] < NEVER:
+        if right[i] < NEVER_BINDS:
             right[i] -= dot(rows[i], center)
             largest = max(largest, abs(right[i]))
     rim = radius * radius
@@ -553,15 +553,15 @@ def _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu):
         for j in range(n):
             target[j] = s * (y[j] - center[j])
         for i in range(M):
-            room[i] = s * min(caps[i], NEVER) if caps[i] < np.inf else np.inf
-            if state[i] == FULL:
+            room[i] = s * min(caps[i], NEVER_BINDS) if caps[i] < np.inf else np.inf
+            if state[i] == AT_BOUND:
                 nu[i] = room[i]
             elif nu[i] > room[i]:
-                nu[i], state[i] = room[i], FULL
-        status = maximise(target, s * z_norm, lower, upper, M, 0, False, wide, tall, nu, x)
+                nu[i], state[i] = room[i], AT_BOUND
+        status = maximise_dual(DualProblem(target, s * z_norm, lower, upper, M, 0, False), work, nu, x)
         if status != CONVERGED:
             return status
-        excess = min(dot(x, x), NEVER) - rim
+        excess = min(dot(x, x), NEVER_BINDS) - rim
         if step == 0:
             if excess <= tight:
                 break
@@ -571,7 +571,7 @@ def _in_ball(center, radius, y, A, b, cap, wide, tall, x, nu):
         if sigma == 0.0:
             if not excess <= -tight:  # the rows touch the ball, or miss it
                 miss = np.sqrt(max(excess + rim, 0.0)) - radius
-                status = INFEASIBLE if miss > EMPTY * (radius + c_norm + largest) else CONVERGED
+                status = INFEASIBLE if miss > FEASIBILITY * (radius + c_norm + largest) else CONVERGED
                 break
             low_excess = excess
         else:

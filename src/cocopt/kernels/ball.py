@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from cocopt.kernels._jit import guvectorize
-from cocopt.kernels.active_set import in_ball
+from cocopt.kernels.active_set import hinge_prox_ball
 
 __all__ = ["ball_rows"]
 
@@ -16,6 +16,6 @@ __all__ = ["ball_rows"]
     ],
     "(n),(n),(),(m,n),(m),(m),(w,n),(t,m)->(n),(m),()",
 )
-def ball_rows(y, center, radius, A, b, cap, wide, tall, x, nu, status):
-    """K = {‖x − center‖ ≤ radius}; ``wide`` and ``tall`` from `scratch`."""
-    status[0] = in_ball((center, radius), y, A, b, cap, wide, tall, x, nu)
+def ball_rows(y, center, radius, A, b, cap, dim_memory, row_memory, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``dim_memory`` and ``row_memory`` from `workspace_memory`."""
+    status[0] = hinge_prox_ball((center, radius), y, (A, b, cap), (dim_memory, row_memory), x, nu)

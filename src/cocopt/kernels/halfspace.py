@@ -11,8 +11,9 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.line import LONG, bracket, clip, descend, limit, long_root, look, root, sums
-from cocopt.kernels.rounding import EMPTY, FAR, ROUNDING, rounding
+from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY, ROUNDING
 
 __all__ = ["ball_halfspace", "box_halfspace"]
 
@@ -72,9 +73,9 @@ def in_box(y, lower, upper, a, b, cap, x):
             for j in range(n):  # of the points that minimise ⟨a, x⟩ over the box the one nearest to y
                 x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else clip(y[j], lower[j], upper[j])
                 x_sq += x[j] * x[j]
-            return np.inf, INFEASIBLE if least > EMPTY * (np.sqrt(a_sq * x_sq) + abs(b)) else CONVERGED
+            return np.inf, INFEASIBLE if least > FEASIBILITY * (np.sqrt(a_sq * x_sq) + abs(b)) else CONVERGED
         return nu, UNCONVERGED
-    if y_sq > FAR * FAR * x_sq:
+    if y_sq > FAR_TARGET * FAR_TARGET * x_sq:
         # y − ν a has lost digits that x can have: project the result, which is near, once more
         tol = eps * (np.sqrt(a_sq * x_sq) + abs(b))
         h, slope = descend(x, lower, upper, a, b, 0.0)
@@ -154,9 +155,9 @@ def ball_halfspace(y, center, radius, a, b, cap, x, nu, status):
                 x[j] = center[j] + shrink * (y[j] - center[j])
         nu[0] = np.inf
         least = -radius * norm - offset
-        status[0] = INFEASIBLE if least > EMPTY * (norm * (np.sqrt(c_sq) + radius) + abs(b)) else CONVERGED
+        status[0] = INFEASIBLE if least > FEASIBILITY * (norm * (np.sqrt(c_sq) + radius) + abs(b)) else CONVERGED
         return
-    lossy = ROUNDING * z_norm > 0.01 * EMPTY * radius  # then x loses digits that it can have
+    lossy = ROUNDING * z_norm > 0.01 * FEASIBILITY * radius  # then x loses digits that it can have
     # z = across·a + d with d in the plane; where that loses digits to cancellation, once more from d itself
     foot, height = offset / max(a_sq, 1e-300), offset / max(norm, 1e-300)
     across = az / max(a_sq, 1e-300)

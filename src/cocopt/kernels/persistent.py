@@ -20,20 +20,12 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order, inlined, njit
 from cocopt.kernels._vector import WIDTH, load, root, save, some, spread
-from cocopt.kernels.active_set import (
-    IN,
-    MANY,
-    OUT,
-    dot,
-    lay_out,
-    maximise,
-    nearer,
-    scratch,
-    transpose,
-)
+from cocopt.kernels.active_set import DualProblem, dot, maximise_dual, move_target_closer, store_columns
 from cocopt.kernels.lanes import SLOTS, STEPS, in_use, lane_memory, leave, lines, prepare, step
-from cocopt.kernels.rounding import NEVER, rounding
+from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
+from cocopt.kernels.workspace import ACTIVE, INACTIVE, workspace_memory, workspace_views
+from cocopt.tolerances import NEVER_BINDS
 
 __all__ = [
     "BLOCK",
@@ -44,9 +36,9 @@ __all__ = [
     "compact",
     "lane_memory",
     "relist",
-    "scratch",
     "tighten",
     "violated",
+    "workspace_memory",
 ]
 
 SAFE = 1e-13  # by this share of its terms a row's bound on the box is taken wider, for rounding
@@ -103,7 +95,7 @@ def close(block, count):
     """Makes the places behind the first ``count`` of a block, in the same group, those of rows that never bind."""
     n = block.shape[0] - 2
     while count % WIDTH != 0:
-        block[n, count] = NEVER
+        block[n, count] = NEVER_BINDS
         for j in range(n):
             block[j, count] = 0.0
         count += 1
@@ -282,17 +274,18 @@ def search(level, x, store, lists, noise, eps, work, found, most):
 
 
 @inlined
-def hold(i, store, k, held, vectors):
+def hold(i, store, k, working):
     """Row i of the store becomes the k-th of the working set."""
     unit, right, _ = store
-    vectors[7].view(np.int64)[k] = i
-    vectors[0, k], vectors[1, k], vectors[2, k], vectors[3, k] = right[i], np.inf, 0.0, OUT
+    working.row_index[k] = i
+    working.rhs[k], working.max_multiplier[k] = right[i], np.inf
+    working.multiplier[k], working.row_state[k] = 0.0, INACTIVE
     for j in range(unit.shape[1]):
-        held[k, j] = unit[i, j]
+        working.rows[k, j] = unit[i, j]
 
 
 @njit
-def alone(y, lower, upper, own, own_right, equalities, store, lists, warm, wide, tall, work, x, bound):
+def alone(y, lower, upper, own, own_right, equalities, store, lists, warm, dim_memory, row_memory, work, x, bound):
     """One trial of `box_many_rows`; returns a status."""
     n, p, w = y.shape[0], own.shape[0], warm.shape[0]
     m = p + w
@@ -304,31 +297,31 @@ def alone(y, lower, upper, own, own_right, equalities, store, lists, warm, wide,
     y_norm = np.sqrt(dot(y, y))
     if not y_norm < np.inf:
         return NONFINITE
-    held, _, _, lines, vectors = lay_out(wide, tall)
-    nu, state, which, target = vectors[2], vectors[3], vectors[7].view(np.int64), y
-    found, most = bound[:AT_ONCE], vectors[4][:AT_ONCE]  # what these are for comes at another time
+    working = workspace_views(dim_memory, row_memory)
+    nu, state, which, target = working.multiplier, working.row_state, working.row_index, y
+    found, most = bound[:AT_ONCE], working.residual[:AT_ONCE]  # what these are for comes at another time
     eps = rounding(n)
     k = p
     for i in range(p):
-        vectors[0, i], vectors[1, i], nu[i] = own_right[i], np.inf, 0.0
-        state[i], which[i] = IN if i < equalities else OUT, -1
+        working.rhs[i], working.max_multiplier[i], nu[i] = own_right[i], np.inf, 0.0
+        state[i], which[i] = ACTIVE if i < equalities else INACTIVE, -1
         for j in range(n):
-            held[i, j] = own[i, j]
+            working.rows[i, j] = own[i, j]
     while k < m and warm[k - p] >= 0:
-        hold(warm[k - p], store, k, held, vectors)
+        hold(warm[k - p], store, k, working)
         k += 1
     for i in range(max(size - FRESH, 0), size):
         new = k < m and dot(unit[i], y) > right[i]
         for q in range(p, k):
             new = new and which[q] != i
         if new:
-            hold(i, store, k, held, vectors)
+            hold(i, store, k, working)
             k += 1
     for again in range(2):
         for attempt in range(JOINS):
-            if k >= MANY:
-                transpose(held[:k], lines)
-            status = maximise(target, y_norm, lower, upper, k, equalities, False, wide, tall, nu, x)
+            store_columns(working, k)
+            problem = DualProblem(target, y_norm, lower, upper, k, equalities, False)
+            status = maximise_dual(problem, working, nu, x)
             if status != CONVERGED:
                 return status
             noise = y_norm + np.sqrt(dot(x, x))
@@ -350,14 +343,14 @@ def alone(y, lower, upper, own, own_right, equalities, store, lists, warm, wide,
                 if k == m:  # those that do not bind leave
                     k = p
                     for i in range(p, m):
-                        if state[i] == IN or i >= m - joined:
+                        if state[i] == ACTIVE or i >= m - joined:
                             price, inside = nu[i], state[i]
-                            hold(which[i], store, k, held, vectors)
+                            hold(which[i], store, k, working)
                             nu[k], state[k] = price, inside
                             k += 1
                     if k == m:
                         return UNCONVERGED
-                hold(found[f], store, k, held, vectors)
+                hold(found[f], store, k, working)
                 k += 1
                 joined += 1
             if joined == 0:
@@ -369,19 +362,19 @@ def alone(y, lower, upper, own, own_right, equalities, store, lists, warm, wide,
             break
         # y − Aᵀν has lost digits that x can have: go on from a target that is near
         target = np.empty(n)
-        tau = nearer(y, x, x_norm, target)
+        tau = move_target_closer(y, x, x_norm, target)
         y_norm = np.sqrt(dot(target, target))
         for i in range(k):
             nu[i] *= tau
     binding = 0
     for i in range(p, k):
-        if state[i] == IN:
+        if state[i] == ACTIVE:
             bound[binding] = which[i]
             binding += 1
     for i in range(binding, AT_ONCE):
         bound[i] = -1
     for i in range(p, k):
-        if state[i] != IN and binding < RECENT:
+        if state[i] != ACTIVE and binding < RECENT:
             bound[binding] = which[i]
             binding += 1
     return CONVERGED
@@ -433,7 +426,7 @@ def take(lane, y, store, warm, memory, at):
 def yield_lane(lane, memory, at):
     """A lane's rows are nobody's."""
     for r in range(int(memory[at.used, lane])):
-        memory[at.right + r, lane] = NEVER
+        memory[at.right + r, lane] = NEVER_BINDS
     memory[at.used, lane] = 0.0
     leave(lane, memory, at)
 
@@ -530,7 +523,7 @@ def together(y, lower, upper, unit, right, size, blocks, around, counts, warm, w
 )
 def box_many_rows(
     y, active, lower, upper, own, own_right, equalities,
-    unit, right, size, blocks, around, counts, warm, wide, tall, work, memory,
+    unit, right, size, blocks, around, counts, warm, dim_memory, row_memory, work, memory,
     x, bound, status,
 ):  # fmt: skip
     """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` rows with equality}, and unit·x ≤ right.
@@ -539,9 +532,9 @@ def box_many_rows(
     the others join. Each time the dual gains, so this ends, and it ends at the projection onto all rows. ``bound`` are
     those that bind, then perhaps some that nearly do, then −1. Many trials over a box go in step, see
     `cocopt.kernels.lanes`, with ``memory`` for ROWS rows; all others, and what is left, one by one, see
-    `cocopt.kernels.active_set`. ``wide`` and ``tall`` are the `scratch` of p + w rows; if more than w have to be held
-    at once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the rows of a list. A trial
-    that is not ``active`` gets y back, and its warm rows.
+    `cocopt.kernels.active_set`. ``dim_memory`` and ``row_memory`` are the `workspace_memory` of p + w rows; if more
+    than w have to be held at once the status is UNCONVERGED. ``work`` has a line of numbers and one of marks for the
+    rows of a list. A trial that is not ``active`` gets y back, and its warm rows.
     """
     trials, n = y.shape
     every = active.shape[0] == 1
@@ -551,13 +544,41 @@ def box_many_rows(
             x[t], bound[t] = y[t], warm[t]
     if own.shape[0] == 0 and trials >= IN_STEP and n <= SHORT:
         together(
-            y, lower, upper, unit, right, size, blocks, around, counts, warm, work, memory, tall[0], x, bound, status
+            y,
+            lower,
+            upper,
+            unit,
+            right,
+            size,
+            blocks,
+            around,
+            counts,
+            warm,
+            work,
+            memory,
+            row_memory[0],
+            x,
+            bound,
+            status,
         )
     for t in range(trials):
         if status[t] == UNCONVERGED:
             store, lists = (unit[t], right[t], size[t]), all_lists(blocks[t], around[t], counts[t])
             status[t] = alone(
-                y[t], lower, upper, own, own_right, equalities, store, lists, warm[t], wide, tall, work, x[t], bound[t]
+                y[t],
+                lower,
+                upper,
+                own,
+                own_right,
+                equalities,
+                store,
+                lists,
+                warm[t],
+                dim_memory,
+                row_memory,
+                work,
+                x[t],
+                bound[t],
             )
 
 

@@ -21,7 +21,7 @@ def own_rows(where, rows, right, caps, norms):
     return own.shape[0]
 
 
-in_polyhedron = over_bounds(own_rows)
+hinge_prox_polyhedron = over_bounds(own_rows)
 
 
 @guvectorize(
@@ -31,9 +31,10 @@ in_polyhedron = over_bounds(own_rows)
     ],
     "(n),(n),(n),(p,n),(p),(),(m,n),(m),(m),(w,n),(t,r)->(n),(m),()",
 )
-def polyhedron_rows(y, lower, upper, own, own_right, equalities, A, b, cap, wide, tall, x, nu, status):
+def polyhedron_rows(y, lower, upper, own, own_right, equalities, A, b, cap, dim_memory, row_memory, x, nu, status):
     """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` of these rows with equality}.
 
-    The last two are the `scratch` of p + m rows.
+    The last two are the `workspace_memory` of p + m rows.
     """
-    status[0] = in_polyhedron((lower, upper, equalities, own, own_right), y, A, b, cap, wide, tall, x, nu)
+    K = (lower, upper, equalities, own, own_right)
+    status[0] = hinge_prox_polyhedron(K, y, (A, b, cap), (dim_memory, row_memory), x, nu)

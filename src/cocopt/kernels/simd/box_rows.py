@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order
-from cocopt.kernels.active_set import in_box
-from cocopt.kernels.level import box_level
+from cocopt.kernels.active_set import hinge_prox_box
+from cocopt.kernels.level import hinge_prox_box_sum
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.simd.active_set import MAX_ITERATIONS, iterate, slots_in_use
 from cocopt.kernels.simd.lanes import SLOTS, free_all_lanes, free_lane, lanes, load_trivial_problem
@@ -78,10 +78,11 @@ def own(values, t):
     ],
     "(t,n),(n),(n),(p,m,n),(p,m),(q),(m),(w,n),(u,m),(v,e)->(t,n),(t,m),(t)",
 )
-def box_rows_simd(y, lower, upper, A, b, max_multiplier_sum, max_multiplier, wide, tall, memory, x, nu, status):
+def box_rows_simd(y, lower, upper, A, b, max_multiplier_sum, max_multiplier, dim_memory, row_memory, memory, x, nu, status):
     """As `box_rows`, or with a finite max_multiplier_sum as `box_rows_sum`, for t trials, which may share (A, b) or it.
 
-    ``max_multiplier`` is infinite, ``wide`` and ``tall`` come from `scratch` and ``memory`` from `lane_memory`.
+    ``max_multiplier`` is infinite, ``dim_memory`` and ``row_memory`` come from `workspace_memory`, ``memory`` from
+    `lane_memory`.
     """
     T, M = nu.shape
     w, eps, box = lanes(memory, M, y.shape[1]), rounding(y.shape[1]), (lower, upper)
@@ -107,12 +108,11 @@ def box_rows_simd(y, lower, upper, A, b, max_multiplier_sum, max_multiplier, wid
                     status[t] = CONVERGED
                 free_lane(w, lane)
         k = slots_in_use(w, k)
+    bounds, workspace = (lower, upper, 0), (dim_memory, row_memory)
     for t in range(T):
         if status[t] == UNCONVERGED:
-            rows, rhs, most = own(A, t), own(b, t), own(max_multiplier_sum, t)
+            rows, most = (own(A, t), own(b, t), max_multiplier), own(max_multiplier_sum, t)
             if most == np.inf:
-                status[t] = in_box((lower, upper, 0), y[t], rows, rhs, max_multiplier, wide, tall, x[t], nu[t])
+                status[t] = hinge_prox_box(bounds, y[t], rows, workspace, x[t], nu[t])
             else:
-                status[t] = box_level(
-                    (lower, upper, 0), 0, y[t], rows, rhs, most, max_multiplier, wide, tall, x[t], nu[t]
-                )
+                status[t] = hinge_prox_box_sum(bounds, 0, y[t], rows, most, workspace, x[t], nu[t])
