@@ -78,7 +78,9 @@ def own(values, t):
     ],
     "(t,n),(n),(n),(p,m,n),(p,m),(q),(m),(w,n),(u,m),(v,e)->(t,n),(t,m),(t)",
 )
-def box_rows_simd(y, lower, upper, A, b, max_multiplier_sum, max_multiplier, dim_memory, row_memory, memory, x, nu, status):
+def box_rows_simd(
+    y, lower, upper, A, b, max_multiplier_sum, max_multiplier, dim_memory, row_memory, memory, x, nu, status
+):
     """As `box_rows`, or with a finite max_multiplier_sum as `box_rows_sum`, for t trials, which may share (A, b) or it.
 
     ``max_multiplier`` is infinite, ``dim_memory`` and ``row_memory`` come from `workspace_memory`, ``memory`` from

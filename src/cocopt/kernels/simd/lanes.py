@@ -1,7 +1,7 @@
 """The workspace of the SIMD kernels: eight lanes, each the place of one trial.
 
-Every quantity is a table of vectors, one number per lane, so that one `cocopt.kernels.simd.vector.load` reads it for all
-of them. Flags and indices are stored as numbers.
+Every quantity is a table of vectors, one number per lane, so that one `load` of `cocopt.kernels.simd.vector` reads it
+for all of them. Flags and indices are stored as numbers.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
