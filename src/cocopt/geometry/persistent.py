@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cocopt.arrays import Array, describe, make_tuple
 from cocopt.constraints import Affine, Constraint, Stack
-from cocopt.errors import CocoptError, InfeasibleRound, StateError
+from cocopt.errors import InfeasibleRound, StateError
 from cocopt.geometry.ladder import Request, solve
 from cocopt.geometry.project import Projection, _trial
 from cocopt.sets.base import ConvexSet
@@ -599,7 +599,7 @@ class PersistentIntersection(NamedTuple):
     def _project_by_ladder(
         self, y: Array, trials: Integers
     ) -> tuple[Array, Flags, str, Integers, tuple[tuple[int, ...], ...]]:
-        """The projections by the ladder of `cocopt.project` on a working set, to which the most violated rows are added.
+        """The projections by the ladder of methods on a working set, to which the most violated rows are added.
 
         (points, whether there is one, the method, all working sets and binding curved constraints)
         """

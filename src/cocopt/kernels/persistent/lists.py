@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order, inlined, njit
-from cocopt.kernels.active_set import dot
 from cocopt.kernels.persistent.rows import Rows
 from cocopt.kernels.simd.vector import WIDTH, broadcast, load, sqrt, store, table
+from cocopt.kernels.vectors import dot
 from cocopt.tolerances import NEVER_BINDS
 
 __all__ = [

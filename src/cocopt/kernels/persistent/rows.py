@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, inlined
-from cocopt.kernels.active_set import dot
+from cocopt.kernels.vectors import dot
 
 __all__ = ["Rows", "append_rows", "rows_of_trial"]
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, inlined, njit
-from cocopt.kernels.active_set import dot
 from cocopt.kernels.persistent.lists import (
     BLOCK,
     copy_row,
@@ -20,6 +19,7 @@ from cocopt.kernels.persistent.lists import (
 )
 from cocopt.kernels.persistent.rows import Rows
 from cocopt.kernels.simd.vector import WIDTH, any_lane, store, table
+from cocopt.kernels.vectors import norm
 
 __all__ = ["MostViolated", "find_violated", "search"]
 
@@ -94,7 +94,7 @@ def find_violated(x, active, share, unit, rhs, size, blocks, balls, counts, memo
     rows, lists = Rows(unit, rhs, size), make_lists(blocks, balls, counts)
     most_violated = MostViolated(found, np.empty(found.shape[0]))
     if active:
-        tolerance = (share * np.sqrt(dot(x, x)), share)
+        tolerance = (share * norm(x), share)
         search(covering_list(x, rows, lists, memory), x, rows, lists, tolerance, memory, most_violated)
     else:
         for f in range(found.shape[0]):

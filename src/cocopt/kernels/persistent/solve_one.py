@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import inlined, njit
-from cocopt.kernels.active_set import DualProblem, dot, maximise_dual, move_target_closer, store_columns
+from cocopt.kernels.active_set import DualProblem, maximise_dual, move_target_closer, store_columns
 from cocopt.kernels.persistent.lists import covering_list, rebuild_lists
 from cocopt.kernels.persistent.search import search
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
+from cocopt.kernels.vectors import dot, norm
 from cocopt.kernels.workspace import ACTIVE, INACTIVE
 from cocopt.tolerances import FAR_TARGET_PERSISTENT
 
@@ -129,7 +130,7 @@ def project_growing(w, target, target_norm, k, capacity, trial, x):
         status = maximise_dual(problem, w, w.multiplier, x)
         if status != CONVERGED:
             return status, k
-        noise = target_norm + np.sqrt(dot(x, x))
+        noise = target_norm + norm(x)
         for i in range(k):
             noise += abs(w.multiplier[i])
         level = covering_list(x, rows, lists, memory)
@@ -167,19 +168,19 @@ def solve_one(y, trial, warm_start, w, x, working_set):
         working_set[i] = -1
     for j in range(n):
         x[j] = y[j]
-    y_norm = np.sqrt(dot(y, y))
+    y_norm = norm(y)
     if not y_norm < np.inf:
         return NONFINITE
     k = first_working_set(w, y, trial, warm_start)
     status, k = project_growing(w, y, y_norm, k, capacity, trial, x)
-    x_norm = np.sqrt(dot(x, x))
+    x_norm = norm(x)
     if status == CONVERGED and y_norm > FAR_TARGET_PERSISTENT * x_norm and x_norm != 0.0:
         # y − Aᵀν has lost digits that x can have: go on from a target that is near
         target = np.empty(n)
         tau = move_target_closer(y, x, x_norm, target)
         for i in range(k):
             w.multiplier[i] *= tau
-        status, k = project_growing(w, target, np.sqrt(dot(target, target)), k, capacity, trial, x)
+        status, k = project_growing(w, target, norm(target), k, capacity, trial, x)
     if status == CONVERGED:
         write_working_set(w, p, k, working_set)
     return status

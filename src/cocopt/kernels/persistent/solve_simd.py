@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import in_order, njit
-from cocopt.kernels.active_set import dot
 from cocopt.kernels.persistent.lists import covering_list, lists_of_trial, rebuild_lists
 from cocopt.kernels.persistent.rows import rows_of_trial
 from cocopt.kernels.persistent.search import search
@@ -16,6 +15,7 @@ from cocopt.kernels.simd.active_set import MAX_ITERATIONS, iterate, slots_in_use
 from cocopt.kernels.simd.lanes import SLOTS, free_all_lanes, free_lane, lanes
 from cocopt.kernels.simd.vector import WIDTH
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
+from cocopt.kernels.vectors import dot
 from cocopt.tolerances import FAR_TARGET_PERSISTENT, NEVER_BINDS
 
 __all__ = ["LANE_ROWS", "solve_simd"]
@@ -67,7 +67,7 @@ def load_trial(w, lane, y, rows, warm_start):
 
 @in_order
 def load_trials(w, y, all_rows, warm_start, status, next_trial):
-    """Loads the next unsolved trials into free lanes; (which is next, whether any lane is busy, rows of the largest)."""
+    """Loads the next unsolved trials into free lanes; (the next, if any lane is busy, rows of the largest)."""
     busy, most = False, 0
     for lane in range(WIDTH):
         while w.trial[lane] < 0.0 and next_trial < y.shape[0]:

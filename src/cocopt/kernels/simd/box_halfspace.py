@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order
-from cocopt.kernels.halfspace import in_box
+from cocopt.kernels.halfspace import box_row_prox
+from cocopt.kernels.line import Line
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.simd.active_set import line_search
 from cocopt.kernels.simd.lanes import lanes
@@ -97,4 +98,4 @@ def box_halfspace_simd(y, lower, upper, a, b, max_multiplier, memory, x, nu, sta
             if w.trial[lane] < 0.0:
                 status[t] = NONFINITE
             elif w.done[lane] == 0.0:
-                nu[t], status[t] = in_box(y[t], lower, upper, a[i], b[i], bound, x[t])
+                nu[t], status[t] = box_row_prox(Line(y[t], lower, upper, a[i], b[i]), bound, x[t])

@@ -1,11 +1,11 @@
 """Vectors of eight numbers: types that numba compiles to vector instructions, of whatever width the machine has.
 
 In compiled code a `Table` is a list or a matrix of vectors in memory: ``load(table, i)`` is one of them, and
-``table[i, lane]`` one of its numbers; ``store`` writes a vector. (A table is a bare pointer: the
-reference counts of arrays take as long as the work.) Arithmetic and comparisons are as usual, number by number; what would be a
-branch is a `where`. (The compiler vectorises loops by itself, but those over coordinates are too short to gain from it,
-and those over trials keep every sum in memory: a line search in ten dimensions takes 4 cycles per trial this way, 11
-and more the other.)
+``table[i, lane]`` one of its numbers; ``store`` writes a vector. (A table is a bare pointer: the reference counts
+of arrays take as long as the work.) Arithmetic and comparisons are as usual, number by number; what would be a branch
+is a `where`. (The compiler vectorises loops by itself, but those over coordinates are too short to gain from it, and
+those over trials keep every sum in memory: a line search in ten dimensions takes 4 cycles per trial this way, 11 and
+more the other.)
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, misc, attr-defined"
