@@ -26,9 +26,11 @@ from cocopt.tolerances import NEVER_BINDS
 
 __all__ = [
     "BLOCK",
-    "GROUPS",
+    "EVALUATED",
     "MAX_LISTS",
+    "SIZE",
     "Lists",
+    "block_table",
     "copy_row",
     "covering_list",
     "evaluate_group",
@@ -42,6 +44,9 @@ __all__ = [
 BLOCK = 64  # rows in a block
 GROUPS = BLOCK // WIDTH  # in a block
 MAX_LISTS = WIDTH  # so that one vector has a number for each list
+# Lines of the counts: rows in each list; the first rows of the store that a list takes into account; rows evaluated so
+# far when a list was searched or made, for tests and benchmarks.
+SIZE, KNOWN, EVALUATED = 0, 1, 2
 RADII = 16  # tried for a list, each half or twice the last, or between two
 
 
@@ -50,18 +55,14 @@ class Lists(NamedTuple):
 
     blocks: Any  # (blocks of all lists, n + 2, BLOCK)
     balls: Any  # (n + 2, MAX_LISTS): a column is a list's anchor, its radius, and the radius that it had last
-    size: Any  # (lists): rows in each list
-    known: Any  # (lists): so many rows of the store, the first ones, each list takes into account
-    evaluated: Any  # (lists): rows evaluated so far when each list was searched or made; for tests and benchmarks
+    counts: Any  # (3, lists): the lines SIZE, KNOWN and EVALUATED
     first_size: Any  # blocks of the first list
 
 
 @inlined
 def make_lists(blocks, balls, counts):
-    """The lists from the arrays of one trial; ``counts`` has the lines size, known and evaluated."""
-    return Lists(
-        blocks, balls, counts[0], counts[1], counts[2], 3 * blocks.shape[0] // ((1 << 2 * counts.shape[1]) - 1)
-    )
+    """The lists from the arrays of one trial."""
+    return Lists(blocks, balls, counts, 3 * blocks.shape[0] // ((1 << 2 * counts.shape[1]) - 1))
 
 
 @inlined
@@ -98,14 +99,19 @@ def pad_group(block, count):
         count += 1
 
 
+@inlined
+def block_table(blocks, block, n):
+    """A block as a table, in which the vector [j, group] is line j of a group of columns."""
+    return table(blocks, block * (n + 2) * GROUPS, GROUPS)
+
+
 @in_order
-def evaluate_group(blocks, block, group, x):
-    """⟨row, x⟩ − rhs of the rows of a group; the same for a row in whatever list it is, since no sum is reordered."""
+def evaluate_group(lines, group, x):
+    """⟨row, x⟩ − rhs of a group of a block; the same for a row in whatever list it is, since no sum is reordered."""
     n = x.shape[0]
-    lines = table(blocks, block * (n + 2) * GROUPS + group, GROUPS)
-    total = broadcast(0.0) - load(lines, n, 0)
+    total = broadcast(0.0) - load(lines, n, group)
     for j in range(n):
-        total = total + load(lines, j, 0) * x[j]
+        total = total + load(lines, j, group) * x[j]
     return total
 
 
@@ -113,29 +119,29 @@ def evaluate_group(blocks, block, group, x):
 def add_new_rows(level, rows, lists):
     """Adds the rows that are new in the store to a list; False if it has no room for them, and is void then."""
     unit, rhs, size = rows
-    blocks, balls, list_size, known, _, _ = lists
+    blocks, balls, counts, _ = lists
     n, first, end = unit.shape[1], first_block(level, lists), first_block(level + 1, lists)
-    for i in range(known[level], size):
+    for i in range(counts[KNOWN, level], size):
         slack = rhs[i]
         for j in range(n):
             slack -= unit[i, j] * balls[j, level]
         if slack < balls[n, level]:
-            block, column = first + list_size[level] // BLOCK, list_size[level] % BLOCK
+            block, column = first + counts[SIZE, level] // BLOCK, counts[SIZE, level] % BLOCK
             if block == end:
                 balls[n, level] = -np.inf
                 return False
             copy_row(i, rows, blocks[block], column)
             if column % WIDTH == 0:
                 pad_group(blocks[block], column + 1)
-            list_size[level] += 1
-    known[level] = size
+            counts[SIZE, level] += 1
+    counts[KNOWN, level] = size
     return True
 
 
 @inlined
 def covering_list(x, rows, lists, memory):
     """The first list that has all rows that x can violate; if none has, the number of lists, for the store."""
-    count = lists.size.shape[0]
+    count = lists.counts.shape[1]
     balls, margin = table(lists.balls, 0, 1), table(memory, 0, 1)
     square = broadcast(0.0)
     for j in range(x.shape[0]):
@@ -207,25 +213,28 @@ def copy_marked(level, count, from_store, marks, chosen, rows, lists):
                 for c in range(columns):
                     block[j, c] = flat[chosen[b + c] + j * BLOCK]
         pad_group(block, columns)
-    lists.size[level], lists.known[level] = copied, rows.size
+    lists.counts[SIZE, level], lists.counts[KNOWN, level] = copied, rows.size
 
 
 @inlined
 def build_list(level, x, rows, lists, memory):
     """Makes a list around x from the next one, which covers x. Those before it must not be used until made anew."""
     unit, rhs, count = rows
-    balls, n, from_store = lists.balls, x.shape[0], level + 1 == lists.size.shape[0]
+    blocks, balls, counts, _ = lists
+    n, from_store = x.shape[0], level + 1 == counts.shape[1]
     first, source = first_block(level, lists), first_block(level + 1, lists)
     if from_store:
         memory = np.empty((2, count))
         for i in range(count):
             memory[0, i] = dot(unit[i], x) - rhs[i]
     else:
-        count = lists.size[level + 1]
-        lines = table(memory, 0, 1)
-        for g in range((count + WIDTH - 1) // WIDTH):
-            store(evaluate_group(lists.blocks, source + g // GROUPS, g % GROUPS, x), lines, g)
-    lists.evaluated[level] += count
+        count = counts[SIZE, level + 1]
+        excesses = table(memory, 0, 1)
+        for b in range(0, count, BLOCK):
+            lines = block_table(blocks, source + b // BLOCK, n)
+            for group in range((min(BLOCK, count - b) + WIDTH - 1) // WIDTH):
+                store(evaluate_group(lines, group, x), excesses, b // WIDTH + group)
+    counts[EVALUATED, level] += count
     excess, marks = memory[0], memory[1].view(np.int64)
     radius = choose_radius(count, excess, balls[n + 1, level], (source - first) * BLOCK, marks)
     if radius < np.inf:

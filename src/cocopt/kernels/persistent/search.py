@@ -10,6 +10,9 @@ import numpy as np
 from cocopt.kernels._jit import guvectorize, inlined, njit
 from cocopt.kernels.persistent.lists import (
     BLOCK,
+    EVALUATED,
+    SIZE,
+    block_table,
     copy_row,
     covering_list,
     evaluate_group,
@@ -46,15 +49,16 @@ def keep_most_violated(i, excess, found):
 def search_block(blocks, block, count, x, tolerance, memory, found):
     """Searches the first ``count`` rows of a block for those that x violates most."""
     noise, eps = tolerance
-    n, last, values = x.shape[0], found.index.shape[0] - 1, table(memory, 0, 1)
+    _, most = found
+    n, last, values, lines = x.shape[0], most.shape[0] - 1, table(memory, 0, 1), block_table(blocks, block, x.shape[0])
     for group in range((count + WIDTH - 1) // WIDTH):
-        residual = evaluate_group(blocks, block, group, x)
+        residual = evaluate_group(lines, group, x)
         if any_lane(residual > noise):
             store(residual, values, 0)
             for p in range(WIDTH):
                 column = group * WIDTH + p
                 excess = values[0, p] - noise - eps * abs(blocks[block, n, column])
-                if excess > found.excess[last]:
+                if excess > most[last]:
                     keep_most_violated(int(blocks[block, n + 1, column]), excess, found)
 
 
@@ -64,13 +68,15 @@ def search(level, x, rows, lists, tolerance, memory, found):
 
     By the same sums wherever it searches: what is found must not depend on the lists.
     """
-    for f in range(found.index.shape[0]):
-        found.index[f], found.excess[f] = -1, 0.0
-    if level < lists.size.shape[0]:
-        first, size = first_block(level, lists), lists.size[level]
+    index, most = found
+    blocks, _, counts, _ = lists
+    for f in range(index.shape[0]):
+        index[f], most[f] = -1, 0.0
+    if level < counts.shape[1]:
+        first, size = first_block(level, lists), counts[SIZE, level]
         for b in range(0, size, BLOCK):
-            search_block(lists.blocks, first + b // BLOCK, min(BLOCK, size - b), x, tolerance, memory, found)
-        lists.evaluated[level] += size
+            search_block(blocks, first + b // BLOCK, min(BLOCK, size - b), x, tolerance, memory, found)
+        counts[EVALUATED, level] += size
     else:
         block = np.empty((1, x.shape[0] + 2, BLOCK))
         for b in range(0, rows.size, BLOCK):
@@ -79,7 +85,7 @@ def search(level, x, rows, lists, tolerance, memory, found):
                 copy_row(b + p, rows, block[0], p)
             pad_group(block[0], count)
             search_block(block, 0, count, x, tolerance, memory, found)
-        lists.evaluated[level - 1] += rows.size
+        counts[EVALUATED, level - 1] += rows.size
 
 
 @guvectorize(

@@ -97,9 +97,9 @@ def add_violated(w, lane, x, rows, lists, memory, found):
         level = rebuild_lists(level, x, rows, lists, memory)
     w.attempts[lane] += 1.0
     search(level, x, rows, lists, (w.noise[lane], rounding(w.dim)), memory, found)
-    added = 0
-    for f in range(found.index.shape[0]):
-        i = found.index[f]
+    added, (index, _) = 0, found
+    for f in range(index.shape[0]):
+        i = index[f]
         if i >= 0 and not in_lane(w, lane, i):
             if not add_to_lane(w, lane, i, rows):
                 return -1
