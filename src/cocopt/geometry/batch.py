@@ -62,7 +62,7 @@ def solve_batch(
     if type(K) is Ball:
         if kernel_rows(K) < M:
             return None
-        caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
+        caps, memory = _caps(cap, M), kernels.workspace_memory(M, K.dim)
         if total is not None:
             return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
         return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
@@ -71,7 +71,7 @@ def solve_batch(
         if found is not None:
             return found
     if type(K) is Box and M <= KERNEL_ROWS and total is None:
-        caps, memory = _caps(cap, M), kernels.scratch(M, K.dim)
+        caps, memory = _caps(cap, M), kernels.workspace_memory(M, K.dim)
         return *kernels.box_rows(point, K.lower, K.upper, core(A), core(b), caps, _NO_EQUALITIES, *memory), "kernel"
     polyhedral = K.polyhedral()
     if polyhedral is None:
@@ -80,7 +80,7 @@ def solve_batch(
     projects = cap is None and total is None
     if own + M > kernel_rows(K, projects):
         return _by_daqp(*joined(polyhedral, A, b), own, point) if projects and K.dim <= DENSE else None
-    memory = kernels.scratch(own + M, K.dim)
+    memory = kernels.workspace_memory(own + M, K.dim)
     if total is None:
         where = tuple(map(core, polyhedral[:4]))
         caps = _caps(cap, M)
@@ -106,10 +106,10 @@ def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> B
     rows, right = _flat(A, shape, 2), _flat(b, shape, 1)
     memory = kernels.lane_memory(M, n)
     if M == 1:
-        x, nu, status = kernels.box_halfspace_in_step(targets, K.lower, K.upper, rows[:, 0], right[:, 0], price, memory)
+        x, nu, status = kernels.box_halfspace_simd(targets, K.lower, K.upper, rows[:, 0], right[:, 0], price, memory)
     else:
-        memories = *kernels.scratch(M, n), memory
-        x, nu, status = kernels.box_rows_in_step(targets, K.lower, K.upper, rows, right, price, _uncapped(M), *memories)
+        memories = *kernels.workspace_memory(M, n), memory
+        x, nu, status = kernels.box_rows_simd(targets, K.lower, K.upper, rows, right, price, _uncapped(M), *memories)
     return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
 
 

@@ -10,12 +10,12 @@ from cocopt.constraints import Constraint
 from cocopt.geometry.polish import polish
 from cocopt.geometry.problem import Problem
 from cocopt.geometry.scaled import POSITION, Found, minimise, row_scaled, size_of
-from cocopt.kernels.rounding import FAR
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import clarabel
 from cocopt.solvers.nearer import STEPS, is_far, nearer, stays
 from cocopt.solvers.solution import Solution
+from cocopt.tolerances import FAR_TARGET
 
 __all__ = ["least_conic", "solve_conic"]
 
@@ -100,7 +100,7 @@ def _from_afar(problem: Problem, cones: Cones, foot: Array, share: float = 1.0) 
         part = float(tau[0])
         return problem._replace(point=target, cap=part * problem.cap, total=part * problem.total), part
 
-    distance = FAR
+    distance = FAR_TARGET
     middle, part = towards(foot, distance)
     found = minimise(middle, cones)
     while part < 1.0:

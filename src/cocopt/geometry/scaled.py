@@ -11,18 +11,18 @@ from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones
 from cocopt.geometry.polish import SMOOTH, Active, Polished, polish
 from cocopt.geometry.problem import Problem, excess
-from cocopt.kernels.rounding import FAR
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import clarabel
 from cocopt.solvers.solution import Solution
+from cocopt.tolerances import FAR_TARGET
 
 __all__ = ["POSITION", "Found", "minimise", "row_scaled", "size_of"]
 
 POSITION = 1e-7  # along the active surface, in units of the result
 PROMISE = 1e-9  # of violation, in units of the terms involved
 OPTIMAL = 1e-9  # of stationarity and duality gap, in units of the distance that the projection bridges
-NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR that the target is away
+NORMALS = 1e-12  # what rounding does to the normal of a curved surface, for each FAR_TARGET that the target is away
 SECOND = 2 * POSITION  # is added to the error of what is second best: behind all that is sharp, ahead of nothing
 PARALLEL = 1e5  # by this factor a violation may move the point, if the row is nearly parallel to another
 
@@ -108,7 +108,7 @@ class _Scaled(NamedTuple):
         gap = abs(float(slack @ z))
         x = self.point(v)
         length = size_of(K, x)
-        far = unit / (2 * FAR * length)
+        far = unit / (2 * FAR_TARGET * length)
         bound = (stationarity + np.sqrt(2.0 * gap)) * unit / length if far <= 1.0 else np.inf
         error = min(step * unit / length, bound)
         stationarity /= max(1.0, far * NORMALS / OPTIMAL)

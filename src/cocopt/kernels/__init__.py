@@ -27,16 +27,16 @@ _HOMES = {
     "ball_rows": "ball",
     "ball_rows_sum": "sumcap",
     "box_halfspace": "halfspace",
-    "box_halfspace_in_step": "halfspace",
+    "box_halfspace_simd": "simd.box_halfspace",
     "box_rows": "rows",
-    "box_rows_in_step": "in_step",
+    "box_rows_simd": "simd.box_rows",
     "box_rows_sum": "sumcap",
     "fold": "ledger",
-    "lane_memory": "lanes",
+    "lane_memory": "simd.lanes",
     "norm_loss": "values",
     "polyhedron_rows": "polyhedron",
-    "scratch": "active_set",
     "simplex_halfspace": "simplex",
+    "workspace_memory": "workspace",
 }
 
 
@@ -53,7 +53,8 @@ def compile_all() -> Iterator[tuple[str, float]]:
     # the longest first
     modules = [
         "persistent",
-        "in_step",
+        "simd.box_rows",
+        "simd.box_halfspace",
         "sumcap",
         "ball",
         "rows",

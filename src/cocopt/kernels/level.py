@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import njit
-from cocopt.kernels.active_set import dot, in_ball, in_box
+from cocopt.kernels.active_set import hinge_prox_box
+from cocopt.kernels.ball_prox import hinge_prox_ball
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, TOUCHING, UNCONVERGED
+from cocopt.kernels.vectors import dot
 
-__all__ = ["ball_level", "box_level"]
+__all__ = ["hinge_prox_ball_sum", "hinge_prox_box_sum"]
 
 
 @njit
@@ -46,8 +48,9 @@ def _best_level(solve):
     """
 
     @njit
-    def level(where, own, y, A, b, price, cap, wide, tall, x, nu):
+    def level(where, own, y, constraint, price, memory, x, nu):
         """The prox of y in x, its multipliers in ν; returns a status."""
+        A, b, cap = constraint
         M = b.shape[0]
         shifted = np.empty(M)
         low, slope_low, value_low = 0.0, -np.inf, np.inf
@@ -55,7 +58,7 @@ def _best_level(solve):
         t, step, last = 0.0, 0, False
         while step < 200:
             size = _shift(b, t, own, shifted)
-            status = solve(where, y, A, shifted, cap, wide, tall, x, nu)  # (once in the code: it is long to compile)
+            status = solve(where, y, (A, shifted, cap), memory, x, nu)  # (once in the code: it is long to compile)
             undecided = status == UNCONVERGED and high - low <= 100.0 * width  # the end of the bracket is as good then
             apart = status in (INFEASIBLE, TOUCHING) or (undecided and not last)
             if last or not (apart or status == CONVERGED):
@@ -100,4 +103,4 @@ def _best_level(solve):
     return level
 
 
-box_level, ball_level = _best_level(in_box), _best_level(in_ball)
+hinge_prox_box_sum, hinge_prox_ball_sum = _best_level(hinge_prox_box), _best_level(hinge_prox_ball)

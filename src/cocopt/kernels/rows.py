@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from cocopt.kernels._jit import guvectorize
-from cocopt.kernels.active_set import in_box
+from cocopt.kernels.active_set import hinge_prox_box
 
 __all__ = ["box_rows"]
 
@@ -16,6 +16,6 @@ __all__ = ["box_rows"]
     ],
     "(n),(n),(n),(m,n),(m),(m),(),(w,n),(t,m)->(n),(m),()",
 )
-def box_rows(y, lower, upper, A, b, cap, equalities, wide, tall, x, nu, status):
-    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; the last two from `scratch`."""
-    status[0] = in_box((lower, upper, equalities), y, A, b, cap, wide, tall, x, nu)
+def box_rows(y, lower, upper, A, b, cap, equalities, dim_memory, row_memory, x, nu, status):
+    """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; memory from `workspace_memory`."""
+    status[0] = hinge_prox_box((lower, upper, equalities), y, (A, b, cap), (dim_memory, row_memory), x, nu)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.line import CHUNK, LONG, sample, sampled
-from cocopt.kernels.rounding import EMPTY, FAR, NEVER, rounding
+from cocopt.kernels.line import CHUNK, MANY_COORDINATES, sample, sample_size
+from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
 
 __all__ = ["simplex_halfspace"]
 
@@ -127,7 +128,7 @@ def _list_others(y, a, nu, tau, d_nu, d_tau, first, others):
 @njit
 def _estimate(y, a, b, total, cap):
     """(ν, τ) of a sample of the coordinates, and by how much those of all may differ from them."""
-    share = sampled(y.shape[0]) / y.shape[0]
+    share = sample_size(y.shape[0]) / y.shape[0]
     y, a = sample(y), sample(a)
     b, total = b * share, total * share
     nu, tau, h = search(y, a, b, total, cap, 1e-6 * total * np.sqrt(np.sum(a * a) / a.shape[0]), NOTHING)
@@ -199,15 +200,15 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         status[0] = INFEASIBLE
         return
     eps = rounding(n)
-    level = b if b < np.inf and a_sq > 0.0 else NEVER
-    row = a_max * total + abs(b) if level < NEVER else 0.0
+    level = b if b < np.inf and a_sq > 0.0 else NEVER_BINDS
+    row = a_max * total + abs(b) if level < NEVER_BINDS else 0.0
     tol = eps * (row + np.sqrt(a_sq * y_sq))
     status[0] = CONVERGED
     if lowest >= 0.0 and abs(s - total) <= eps * total and inner - level <= tol:
         for j in range(n):
             x[j] = y[j]
         return
-    if n < LONG:
+    if n < MANY_COORDINATES:
         nu[0], tau, h = search(y, a, level, total, cap, tol, NOTHING)
     else:
         nu[0], tau, h = long_search(y, a, level, total, cap, tol)
@@ -216,19 +217,19 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         z = y[j] - nu[0] * a[j] - tau
         x[j] = z if z > 0.0 else 0.0
         x_sq += x[j] * x[j]
-    if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * EMPTY * (total + np.sqrt(y_sq)):
+    if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * FEASIBILITY * (total + np.sqrt(y_sq)):
         status[0] = UNCONVERGED  # ν a has cost more digits than the promise leaves
     if h > 16.0 * tol and nu[0] < cap:
         least = np.inf
         for j in range(n):
             least = min(least, a[j])
         least = total * least - level
-        status[0] = INFEASIBLE if least > EMPTY * row else status[0] if h <= EMPTY * row else UNCONVERGED
+        status[0] = INFEASIBLE if least > FEASIBILITY * row else status[0] if h <= FEASIBILITY * row else UNCONVERGED
     elif h < -16.0 * tol and nu[0] > 0.0:
         status[0] = UNCONVERGED
-    if status[0] == CONVERGED and y_sq > FAR * FAR * x_sq:
+    if status[0] == CONVERGED and y_sq > FAR_TARGET * FAR_TARGET * x_sq:
         # y − ν a − τ has lost digits that x can have: project the result, which is near, once more
-        again, tau, h = search(x, a, level if nu[0] < cap else NEVER, total, np.inf, eps * row, NOTHING)
+        again, tau, h = search(x, a, level if nu[0] < cap else NEVER_BINDS, total, np.inf, eps * row, NOTHING)
         for j in range(n):
             z = x[j] - again * a[j] - tau
             x[j] = z if z > 0.0 else 0.0

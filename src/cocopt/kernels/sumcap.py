@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from cocopt.kernels._jit import guvectorize
-from cocopt.kernels.level import ball_level, box_level
+from cocopt.kernels.level import hinge_prox_ball_sum, hinge_prox_box_sum
 
 __all__ = ["ball_rows_sum", "box_rows_sum"]
 
@@ -16,9 +16,11 @@ __all__ = ["ball_rows_sum", "box_rows_sum"]
     ],
     "(n),(n),(n),(m,n),(m),(),(m),(),(),(w,n),(t,m)->(n),(m),()",
 )
-def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, wide, tall, x, nu, status):
+def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, dim_memory, row_memory, x, nu, status):
     """K = {lower ≤ x ≤ upper} with the first ``own`` rows; ``cap`` is infinite; otherwise as `box_rows`."""
-    status[0] = box_level((lower, upper, equalities), own, y, A, b, price, cap, wide, tall, x, nu)
+    status[0] = hinge_prox_box_sum(
+        (lower, upper, equalities), own, y, (A, b, cap), price, (dim_memory, row_memory), x, nu
+    )
 
 
 @guvectorize(
@@ -28,6 +30,6 @@ def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, wide, tall,
     ],
     "(n),(n),(),(m,n),(m),(),(m),(w,n),(t,m)->(n),(m),()",
 )
-def ball_rows_sum(y, center, radius, A, b, price, cap, wide, tall, x, nu, status):
+def ball_rows_sum(y, center, radius, A, b, price, cap, dim_memory, row_memory, x, nu, status):
     """K = {‖x − center‖ ≤ radius}; ``cap`` is infinite; otherwise as `ball_rows`."""
-    status[0] = ball_level((center, radius), 0, y, A, b, price, cap, wide, tall, x, nu)
+    status[0] = hinge_prox_ball_sum((center, radius), 0, y, (A, b, cap), price, (dim_memory, row_memory), x, nu)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array
-from cocopt.kernels.rounding import FAR
+from cocopt.tolerances import FAR_TARGET
 
 __all__ = ["STEPS", "is_far", "nearer", "stays"]
 
@@ -30,7 +30,7 @@ def _length(x: Array) -> Array:
 def is_far(point: Array, x: Array, size: Array | float) -> Flags:
     """Whether the point is so far from x, in units of its size, that x has lost digits which it can have."""
     distance = _length(point - x)
-    far: Flags = (distance > FAR * size) & (size > ZERO * distance)
+    far: Flags = (distance > FAR_TARGET * size) & (size > ZERO * distance)
     return far
 
 

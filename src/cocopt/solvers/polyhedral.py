@@ -21,11 +21,11 @@ def kernel(
     lower: Array, upper: Array, A: Array, b: Array, cap: Array, equalities: int, point: Array
 ) -> tuple[Array, Array, Array]:
     """(points, multipliers, statuses) of `cocopt.kernels.rows.box_rows`, for arrays of any memory layout."""
-    from cocopt.kernels.active_set import scratch
     from cocopt.kernels.rows import box_rows
+    from cocopt.kernels.workspace import workspace_memory
 
     contiguous = np.ascontiguousarray
-    memory = scratch(*A.shape[-2:])
+    memory = workspace_memory(*A.shape[-2:])
     x, nu, status = box_rows(
         contiguous(point), lower, upper, contiguous(A), contiguous(b), contiguous(cap), equalities, *memory
     )
