@@ -1,6 +1,6 @@
-"""Persistent constraints: CLASP(window=None) and Switch beside one quadratic program over the whole history a round.
+"""Persistent constraints: CLASP(window=None) and Switch beside one quadratic program per round over the whole history.
 
-Two streams of rows in n = 10: the paper's regression (4 rows a round; S_t shrinks, most rows become redundant) and
+Two streams of rows in n = 10: the paper's regression (4 rows per round; S_t shrinks, most rows become redundant) and
 halfspaces that touch a fixed ball (as many; none is ever redundant for good).
 """
 
@@ -41,17 +41,17 @@ STREAMS = {
 
 def run(learner: Any, stream: Callable[..., Any], rounds: int, marks: tuple[int, ...]) -> tuple[dict[int, float], Any]:
     """The seconds that `tell` took up to each mark (generation excluded), and all rows."""
-    rng, spent, seconds, told = np.random.default_rng(0), 0.0, {}, []
+    rng, spent, seconds, added = np.random.default_rng(0), 0.0, {}, []
     for t in range(1, rounds + 1):
         H, y, A, b = stream(rng, learner.batch[0])
-        told.append((A[0], b[0]))
+        added.append((A[0], b[0]))
         loss, constraint = losses.Norm(H, y), constraints.Affine(A, b)
         start = time.perf_counter()
         learner.tell(loss, constraint)
         spent += time.perf_counter() - start
         if t in marks:
             seconds[t] = spent
-    return seconds, told
+    return seconds, added
 
 
 def from_scratch(K: Box, A: np.ndarray, b: np.ndarray, target: np.ndarray) -> tuple[float, np.ndarray]:
@@ -110,10 +110,10 @@ def long_run(name: str, method: str) -> Row:
     if method == "Switch":
         learner = Switch(K, LONG, 10.0, start=start, threshold=1e9)
     run(type(learner)(**learner.parameters(), start=start), stream, 20, ())  # loads and compiles what is needed
-    seconds, told = run(learner, stream, LONG, (AT, LONG))
+    seconds, added = run(learner, stream, LONG, (AT, LONG))
     memory = learner._state.memory
     S = memory.intersection if method == "Switch" else memory.constraints.required
-    kept = f"{S.near.counts[:, 0, -1].max()} rows listed, {S.store.size.max()} kept of {LONG * len(told[0][1])}"
+    kept = f"{S.nearby.list_sizes[:, -1].max()} rows listed, {S.store.size.max()} kept of {LONG * len(added[0][1])}"
     ratio = seconds[LONG] / LONG / (seconds[AT] / AT)
     label = f"{method}, {name}, cost of 20,000 rounds / 2000 ({kept})"
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from cocopt.algorithms import Learner
 from cocopt.algorithms.base import Update
 from cocopt.checks import check_algorithm, check_set
 from cocopt.cli import app
-from cocopt.errors import InvalidInput
+from cocopt.errors import InvalidInput, StateError
 
 KINDS = [kind for kind in registry.PACKAGES if kind != "algorithm"]
 CASES = [(kind, name) for kind in KINDS for name in registry.classes(kind)]
@@ -343,6 +344,66 @@ def test_a_new_algorithm_is_one_file(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "new-one" in done.stdout
+
+
+class Scaled(Learner):
+    """What it remembers depends on what its constructors set, after that of the base class."""
+
+    def __init__(self, K, *, start=None, scale=2.0):
+        super().__init__(K, start)
+        self.scale = scale
+
+    def parameters(self):
+        return {"K": self.K, "scale": self.scale}
+
+    def initial_memory(self, batch):
+        return np.full((*batch, self.K.dim), self.scale)
+
+    def update(self, memory, feedback):
+        return Update(self.K.project(feedback.x - memory), memory / 2)
+
+
+class TwiceScaled(Scaled):
+    def __init__(self, K, *, start=None, scale=2.0, more=3.0):
+        super().__init__(K, start=start, scale=scale)
+        self.more = more
+
+    def parameters(self):
+        return {**super().parameters(), "more": self.more}
+
+    def initial_memory(self, batch):
+        return (super().initial_memory(batch), self.more)
+
+    def update(self, memory, feedback):
+        inner, more = memory
+        update = super().update(inner, feedback)
+        return update._replace(memory=(update.memory, more + 1.0))
+
+
+@pytest.mark.parametrize("cls", [Scaled, TwiceScaled])
+def test_the_memory_begins_when_all_constructors_are_done(cls, tmp_path):
+    cocopt.register(cls)
+    learner = cls(Box(0.0, 1.0, dim=2), scale=0.125)
+    early = pickle.loads(pickle.dumps(learner))  # as on its way to another process
+    for one in (learner, early):
+        one.tell(losses.Linear([1.0, 0.0]))
+    late = pickle.loads(pickle.dumps(learner))
+    learner.save(tmp_path / "state.npz")
+    stored = cocopt.load(tmp_path / "state.npz")
+    expected = state.encode(learner._state, "state")[0]
+    for one in (early, late, stored):
+        assert state.encode(one._state, "state")[0] == expected
+        np.testing.assert_array_equal(one.ask(), learner.ask())
+
+
+@pytest.mark.parametrize("memory", [None, np.zeros(3), 1, "text", [np.zeros((2, 3))], {}])
+def test_a_memory_of_another_kind_is_refused(memory, tmp_path):
+    cocopt.register(Scaled)
+    learner = Scaled(Box(0.0, 1.0, dim=2))
+    learner._state = learner._state._replace(memory=memory)
+    learner.save(tmp_path / "state.npz")
+    with pytest.raises(StateError, match="memory: expected an array of float64"):
+        cocopt.load(tmp_path / "state.npz")
 
 
 def test_adagrad_takes_no_step_and_no_warning_without_a_gradient():

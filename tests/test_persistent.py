@@ -1,4 +1,4 @@
-"""Projections onto everything seen so far: the point that a solution from scratch has, whatever was not looked at."""
+"""Projections onto the intersection of all constraints so far: the point that a solution from scratch has."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from reference.persistent import from_scratch, gap
 from scipy.optimize import linprog
 
 import cocopt
-from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, Switch, constraints, losses, state
-from cocopt.errors import InfeasibleRound, InvalidInput
+from cocopt import CLASP, Ball, Box, Polyhedron, Simplex, Switch, constraints, losses
+from cocopt.errors import InfeasibleRound, InvalidInput, StateError
 from cocopt.geometry import persistent
 from cocopt.geometry.persistent import PersistentIntersection
 
 N = 10
-SEVERAL = 11  # trials, enough for them to go in step, and more than go at once
+SEVERAL = 11  # trials: enough for SIMD lanes, and more than there are lanes
 
 
 def regression(rng, batch=()):
@@ -69,7 +69,7 @@ def test_equals_the_quadratic_program_over_the_whole_history(name, forget):
 
 @pytest.mark.parametrize("forget", [False, True])
 @pytest.mark.parametrize("name", STREAMS)
-def test_trials_in_step_equal_the_quadratic_program_over_the_whole_history(name, forget):
+def test_trials_in_simd_lanes_equal_the_quadratic_program_over_the_whole_history(name, forget):
     K, stream = STREAMS[name]
     for t, y, x, A, b, _ in play(K, stream, 400, batch=(SEVERAL,), forget=forget):
         assert excess(A, b, x) <= 1e-9
@@ -82,22 +82,21 @@ def test_trials_in_step_equal_the_quadratic_program_over_the_whole_history(name,
 def test_on_the_regression_few_rows_are_left():
     *_, (_, _, x, _, _, S) = play(*STREAMS["regression"], 2000, forget=True)
     assert np.abs(x).max() < 1e-3
-    assert S.near.counts.shape[-1] == persistent.LEVELS  # no more lists than at the beginning
+    assert S.nearby.list_sizes.shape[-1] == persistent.MIN_LISTS  # no more lists than at the beginning
     assert S.store.size.max() < 200  # of 8000
 
 
-def test_the_others_are_rarely_looked_at():
+def test_few_of_the_rows_are_evaluated():
+    """To find the violated ones, and to make lists anew: a search of all rows in every round would evaluate all."""
     for name, (K, stream) in STREAMS.items():
-        looked, before, all_rows = 0, np.zeros((0, N)), 0
+        evaluated, all_rows, nearby, before = 0, 0, None, 0
         for *_, S in play(K, stream, 1500):
-            behind = [*S.near.counts[0, 0, 1:], S.store.size[0]]
-            anchors = S.near.around[0, :N, : len(behind)].T.copy()
-            for level, anchor in enumerate(anchors):  # a list that was made anew looked at the one behind it
-                if level >= len(before) or (anchor != before[level]).any():
-                    looked += int(behind[level])
-            before = anchors
+            before = before if S.nearby is nearby else 0  # lists that were begun anew count from 0
+            nearby, now = S.nearby, int(S.nearby.rows_evaluated()[0])
+            evaluated += now - before
+            before = now
             all_rows += int(S.store.size[0])
-        assert 0 < looked < all_rows / 20, (name, looked / all_rows)
+        assert 1500 < evaluated < all_rows / 20, (name, evaluated / all_rows)
 
 
 @pytest.mark.parametrize(
@@ -142,30 +141,30 @@ def test_any_stream_equals_one_call_of_project(batch, seed, n, rows, scale):
     rng = np.random.default_rng(seed)
     K = Box(-1.0, rng.uniform(0, 2, n))
     inside = K.project(rng.uniform(-1, 1, n))
-    S, told = PersistentIntersection.begin(K, batch, forget=bool(seed % 2)), []
+    S, added = PersistentIntersection.begin(K, batch, forget=bool(seed % 2)), []
     for _ in range(12):
         shape = (*batch, rows)
         A = rng.normal(size=(*shape, n)) * 10**scale * (rng.random((*shape, n)) < 0.7)
         b = A @ inside + np.where(rng.random(shape) < 0.2, np.inf, rng.exponential(0.3, shape)) * 10**scale
-        if told and rng.random() < 0.3:
-            A, b = told[-1].A, told[-1].b + rng.choice([0.0, 0.1]) * 10**scale  # the same again, or looser
-        told.append(constraints.Affine(A, b))
+        if added and rng.random() < 0.3:
+            A, b = added[-1].A, added[-1].b + rng.choice([0.0, 0.1]) * 10**scale  # the same again, or looser
+        added.append(constraints.Affine(A, b))
         y = rng.normal(size=(*batch, n)) * rng.choice([0.1, 1.0, 100.0])
-        S, found = S.plus(told[-1]).project(y)
-        expected = cocopt.project(K, constraints.Stack(told), y)
+        S, found = S.plus(added[-1]).project(y)
+        expected = cocopt.project(K, constraints.Stack(added), y)
         np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-8)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
 def test_lists_that_overflow_and_move_change_nothing(seed):
-    """Hundreds of rows in few dimensions, most of them near: lists overflow, move, grow, and rows are forgotten."""
+    """Hundreds of rows in few dimensions, most of them near: lists overflow, move, grow, and rows are dropped."""
     rng = np.random.default_rng(seed)
     n, trials = int(rng.integers(1, 5)), int(rng.choice([2, SEVERAL]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(persistent, "ROOM", 2)
+        patch.setattr(persistent, "SMALL_STORE", 2)
         K = (Box(-1.0, 1.0, dim=n), Box(-np.inf, np.inf, dim=n), Ball(0.0, 1.0, dim=n))[seed % 3]
-        S, told, asleep = (
+        S, added, inactive = (
             PersistentIntersection.begin(K, (trials,), forget=bool(seed % 2)),
             [],
             np.arange(trials) % 3 == 1,
@@ -174,33 +173,33 @@ def test_lists_that_overflow_and_move_change_nothing(seed):
             A = rng.normal(size=(trials, int(rng.choice([3, 60])), n))
             A /= np.linalg.norm(A, axis=-1)[..., None]
             b = rng.choice([0.02, 0.03, 0.2, np.inf], A.shape[:2])
-            if told and rng.random() < 0.2:
-                A, b = told[-1].A, told[-1].b
-            told.append(constraints.Affine(A, b))
+            if added and rng.random() < 0.2:
+                A, b = added[-1].A, added[-1].b
+            added.append(constraints.Affine(A, b))
             y = rng.normal(size=(trials, n)) * rng.choice([0.01, 0.1, 1.0])
-            S = S.plus(told[-1])
-            S, found = S.project(y, active=~asleep) if t % 4 == 3 else S.project(y)
-            expected = cocopt.project(K, constraints.Stack(told), y)
-            expected = np.where(asleep[:, None], y, expected) if t % 4 == 3 else expected
+            S = S.plus(added[-1])
+            S, found = S.project(y, active=~inactive) if t % 4 == 3 else S.project(y)
+            expected = cocopt.project(K, constraints.Stack(added), y)
+            expected = np.where(inactive[:, None], y, expected) if t % 4 == 3 else expected
             np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-8)
             played = 0.1 * rng.normal(size=(trials, n))
             S, squares = S.squares(played)
-            naive = sum(np.maximum(g.value(played), 0.0) ** 2 for g in told)
+            naive = sum(np.maximum(g.value(played), 0.0) ** 2 for g in added)
             np.testing.assert_allclose(squares, naive, rtol=1e-9, atol=1e-18)
 
 
 def test_many_coordinates_need_no_square_memory():
     rng, n = np.random.default_rng(0), 5000
-    K, told = Box(-1.0, 1.0, dim=n), []
+    K, added = Box(-1.0, 1.0, dim=n), []
     S = PersistentIntersection.begin(K, ())
     tracemalloc.start()
     try:
         for _ in range(8):
             A = rng.normal(size=(3, n))
-            told.append(constraints.Affine(A, 0.1 * np.linalg.norm(A, axis=1)))
+            added.append(constraints.Affine(A, 0.1 * np.linalg.norm(A, axis=1)))
             y = rng.normal(size=n)
-            S, found = S.plus(told[-1]).project(y)
-            np.testing.assert_allclose(found.point, cocopt.project(K, constraints.Stack(told), y), rtol=0, atol=1e-9)
+            S, found = S.plus(added[-1]).project(y)
+            np.testing.assert_allclose(found.point, cocopt.project(K, constraints.Stack(added), y), rtol=0, atol=1e-9)
         assert tracemalloc.get_traced_memory()[1] < 100e6  # an n × n array has 200 MB
     finally:
         tracemalloc.stop()
@@ -221,7 +220,7 @@ def test_a_batch_equals_its_trials():
 
 
 @pytest.mark.parametrize("batch", [(), (SEVERAL,)])
-def test_rows_that_leave_a_single_point_are_not_forgotten(batch):
+def test_rows_that_leave_a_single_point_are_not_dropped(batch):
     """The outer box is {0} then, and rows through it are slack by nothing."""
     rng, eye = np.random.default_rng(1), np.eye(2)
     S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=2), batch, forget=True)
@@ -234,8 +233,8 @@ def test_rows_that_leave_a_single_point_are_not_forgotten(batch):
     assert (S.store.size >= 4).all()
 
 
-def test_nothing_is_proven_of_a_trial_that_sleeps():
-    """Its rows exclude each other, and none of them may be forgotten as implied by the others."""
+def test_nothing_is_proven_of_a_trial_that_is_inactive():
+    """Its rows exclude each other, and none of them may be dropped as implied by the others."""
     missed = infeasible = 0
     for seed in range(200, 260):
         rng = np.random.default_rng(seed)
@@ -252,7 +251,7 @@ def test_nothing_is_proven_of_a_trial_that_sleeps():
                 A[1, :m], b[1, :m] = C, c
             S, every = S.plus(constraints.Affine(A, b)), every.plus(constraints.Affine(A, b))
             S, _ = S.project(np.zeros((2, n)), active=np.array([True, False]))
-        assert S.store.size[0] < 150  # the other trial does forget
+        assert S.store.size[0] < 150  # the other trial drops rows
         found = [np.all(G.project(np.full((2, n), 0.3), "nearest")[1].feasible) for G in (S, every)]
         infeasible += not found[1]
         missed += found[0] != found[1]
@@ -260,23 +259,24 @@ def test_nothing_is_proven_of_a_trial_that_sleeps():
     assert missed == 0
 
 
-def test_forgetting_rows_with_zeros_changes_no_projection():
-    """Most coefficients and some whole rows are 0, and many rows are parallel."""
+def test_rows_with_zeros_are_added_and_dropped_without_warnings():
+    """Coordinates of 0, and rows of nothing else, which are satisfied everywhere."""
     rng = np.random.default_rng(0)
-    S, every = (
-        PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=forget) for forget in (True, False)
-    )
+    S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=True)
+    added = []
     for _ in range(60):
-        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * (rng.random((SEVERAL, 4, 8)) < 0.2)
-        b = np.abs(A).sum(axis=-1) * rng.uniform(0.1, 0.3, (SEVERAL, 4))
-        g, point = constraints.Affine(A, b), rng.normal(size=(SEVERAL, 8))
-        (S, found), (every, expected) = S.plus(g).project(point), every.plus(g).project(point)
-        np.testing.assert_allclose(found.point, expected.point, rtol=0, atol=1e-9)
-    assert (S.store.size < every.store.size).all()  # some were forgotten
+        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * rng.choice([0.0, 1.0, rng.normal()], (SEVERAL, 4, 8))
+        added.append(constraints.Affine(A, np.abs(A).sum(axis=-1) * 0.1))
+        y = rng.normal(size=(SEVERAL, 8))
+        S, found = S.plus(added[-1]).project(y)
+        assert max(g.value(found.point).max() for g in added) <= 1e-9
+    assert any((g.A == 0.0).all(axis=-1).any() for g in added)
+    assert S.store.size.max() < 200  # of 240
+    np.testing.assert_allclose(found.point, cocopt.project(S.K, constraints.Stack(added), y), rtol=0, atol=1e-9)
 
 
-def test_in_step_no_trial_depends_on_its_neighbours():
-    """To the bit, whoever they are, and whoever sleeps."""
+def test_in_simd_lanes_no_trial_depends_on_its_neighbours():
+    """To the bit, whichever they are, and whichever are inactive."""
     K, stream = STREAMS["around a ball"]
     some, rng = np.arange(SEVERAL) % 4 != 2, np.random.default_rng(1)
     whole, part = PersistentIntersection.begin(K, (SEVERAL,)), PersistentIntersection.begin(K, (int(some.sum()),))
@@ -289,8 +289,8 @@ def test_in_step_no_trial_depends_on_its_neighbours():
         np.testing.assert_array_equal(found.point[some], own.point)
 
 
-def test_in_step_is_as_one_by_one():
-    """A box as a polyhedron is not for the method in step."""
+def test_simd_lanes_equal_one_trial_after_another():
+    """A box that is described as a polyhedron is not for SIMD lanes."""
     K, stream = STREAMS["around a ball"]
     other = Polyhedron(np.vstack([np.eye(N), -np.eye(N)]), np.full(2 * N, 2.0))
     rng = np.random.default_rng(2)
@@ -305,8 +305,8 @@ def test_in_step_is_as_one_by_one():
 @pytest.mark.parametrize("idle", [0, 10, 126, 127, 300])
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("make", [CLASP, lambda K, **options: Switch(K, 1000, 10.0, threshold=1e9, **options)])
-def test_an_intersection_that_becomes_empty_is_noticed_at_once(make, at_once, idle):
-    """Only together do the last rows contradict x_1 ≤ 0.5, which over the box that they leave looks slack."""
+def test_an_intersection_that_becomes_empty_raises_in_that_round(make, at_once, idle):
+    """Only both of the last rows contradict x_1 ≤ 0.5, which over the box that they leave looks slack."""
     options = {"window": None} if make is CLASP else {}
     learner = make(Box(0.0, 1.0, dim=2), start=[0.4, 0.4], **options)
     loss, last = losses.Linear([-0.1, -0.1]), [([-2.0, 1.0], -0.6), ([1.0, -1.0], 0.0)]
@@ -326,8 +326,8 @@ def test_an_intersection_that_becomes_empty_is_noticed_at_once(make, at_once, id
     np.testing.assert_allclose(caught.value.least_violation, [1 / 30], rtol=1e-6)
 
 
-def test_a_list_reaches_no_farther_than_those_behind_it():
-    """A list made near the edge of the one behind it has a radius beyond it, where rows wait that neither has."""
+def test_a_list_reaches_no_farther_than_the_next_ones():
+    """A list made near the edge of the next one has a radius beyond it, where there are rows that neither has."""
 
     def rows(angles, right):
         return np.stack([np.cos(angles), np.sin(angles)], axis=-1), np.full(angles.size, right)
@@ -336,10 +336,10 @@ def test_a_list_reaches_no_farther_than_those_behind_it():
     A, b = np.concatenate([tight[0], wall[0]]), np.concatenate([tight[1], wall[1]])
     K = Box(-10.0, 10.0, dim=2)
     S = PersistentIntersection.begin(K, ()).plus(constraints.Affine(A, b))
-    for y in ([0.0, 0.0], [0.0, 0.0], [-0.59, 0.0]):  # (after the first one repeated rows are looked for)
+    for y in ([0.0, 0.0], [0.0, 0.0], [-0.59, 0.0]):  # (after the first one the store is searched for repeated rows)
         S, found = S.project(np.array(y))
         np.testing.assert_array_equal(found.point, y)
-    first, second = S.near.around[0, 2, :2]
+    first, second = S.nearby.radii[0, :2]
     assert first > 0.51
     assert 0.59 < second < 1.0
     for y in ([-1.1, 0.0], [-3.0, 0.0]):
@@ -350,7 +350,7 @@ def test_a_list_reaches_no_farther_than_those_behind_it():
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
 def test_emptiness_is_what_a_linear_program_says(seed):
-    """With rows forgotten in every round, and rows such as x_i ≤ w x_j, of which few are needed to exclude a box."""
+    """With rows dropped in every round, and rows such as x_i ≤ w x_j, of which few are needed to exclude a box."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 4))
     S, A, b = PersistentIntersection.begin(Box(0.0, 1.0, dim=n), (), forget=True), np.zeros((0, n)), np.zeros(0)
@@ -362,7 +362,7 @@ def test_emptiness_is_what_a_linear_program_says(seed):
         rows *= rng.choice([-1.0, 1.0], (len(rows), 1))
         right = rows @ np.full(n, 0.5) + rng.uniform(-0.02, 0.5, len(rows))
         A, b = np.vstack([A, rows]), np.append(b, right)
-        S = S._replace(due=0).plus(constraints.Affine(rows, right))
+        S = S._replace(trim_at=0).plus(constraints.Affine(rows, right))
         try:
             S, found = S.project(rng.normal(size=n))
         except InfeasibleRound:
@@ -418,16 +418,16 @@ def curved(rng, t):
 @pytest.mark.parametrize("K", [Box(-1.0, 1.0, dim=4), Ball(0.0, 1.0, dim=4)], ids=["box", "ball"])
 def test_curved_constraints(K):
     rng = np.random.default_rng(3)
-    S, told, bound = PersistentIntersection.begin(K, ()), [], set()
+    S, added, bound = PersistentIntersection.begin(K, ()), [], set()
     for t in range(18):
-        told.append(curved(rng, t))
+        added.append(curved(rng, t))
         y = 2 * rng.normal(size=4)
-        S, found = S.plus(told[-1]).project(y)
-        everything = constraints.Stack(told)
+        S, found = S.plus(added[-1]).project(y)
+        everything = constraints.Stack(added)
         np.testing.assert_allclose(found.point, cocopt.project(K, everything, y), rtol=0, atol=1e-7)
         rows = everything.rows(found.point)
         assert rows.max() <= 1e-9
-        bound |= {type(g).__name__ for g, value in zip(told, rows, strict=True) if value > -1e-9}
+        bound |= {type(g).__name__ for g, value in zip(added, rows, strict=True) if value > -1e-9}
     assert bound == {"Affine", "NormBall", "Quadratic"}
 
 
@@ -447,18 +447,18 @@ def stream(seed, rounds, batch=(), rows=3, n=4):
 def test_the_history_is_judged_as_a_loop_would(rows, batch):
     K = Box(-1.0, 1.0, dim=4)
     rng = np.random.default_rng(9)
-    learner, told, total = CLASP(K, start=np.zeros((*batch, 4)), rows=rows, window=None), [], 0.0
+    learner, added, total = CLASP(K, start=np.zeros((*batch, 4)), rows=rows, window=None), [], 0.0
     for t, (loss, constraint) in enumerate(stream(1, 250, batch)):
         played = None
         if t % 5 == 3:  # what is really played may violate anything, even K
             played = learner.ask() + rng.normal(size=(*batch, 4))
             played = K.project(played) if t % 10 == 3 else played
         x = learner.ask() if played is None else played
-        told.append(constraint)
-        total = total + sum(np.maximum(g.value(x), 0.0) ** 2 for g in told)
+        added.append(constraint)
+        total = total + sum(np.maximum(g.value(x), 0.0) ** 2 for g in added)
         learner.tell(loss, constraint, played=played)
         if rows == "all":
-            assert max(np.max(g.value(learner.ask())) for g in told) <= 1e-9
+            assert max(np.max(g.value(learner.ask())) for g in added) <= 1e-9
     np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
 
 
@@ -472,21 +472,21 @@ def test_a_constraint_that_never_changes(rows, infeasible):
         total += t * np.maximum(constraint.value(learner.ask() if played is None else played), 0.0) ** 2
         learner.tell(loss, constraint, played=played)
     np.testing.assert_allclose(learner.ledger.ccv2_hist, total, rtol=1e-9)
-    assert learner._state.memory.constraints.required.store.size.max() <= 4 * persistent.ROOM  # of 600 or 300
+    assert learner._state.memory.constraints.required.store.size.max() <= 4 * persistent.SMALL_STORE  # of 600 or 300
 
 
 @pytest.mark.parametrize("infeasible", ["raise", "nearest"])
 def test_rows_that_never_bind_are_judged_too(infeasible):
-    """Forgotten, or far more than are near: what was played outside K violates 150 of them."""
-    learner, told = CLASP(Box(0.0, 1.0, dim=2), window=None, infeasible=infeasible), []
+    """Dropped, or far more than are near: what was played outside K violates 150 of them."""
+    learner, added = CLASP(Box(0.0, 1.0, dim=2), window=None, infeasible=infeasible), []
     for t in range(400):
         row, bound = ([1.0, 1e-4 * t], 1.6) if t < 150 else ([-1e-4 * t, 1.0], 1.1)
-        told.append(constraints.Affine(row, bound))
-        learner.tell(losses.Distance([0.5, 0.5]), told[-1])
+        added.append(constraints.Affine(row, bound))
+        learner.tell(losses.Distance([0.5, 0.5]), added[-1])
     assert learner.ledger.ccv2_hist == 0.0
     played = np.array([2.0, 0.5])
     learner.tell(losses.Distance([0.5, 0.5]), played=played)
-    expected = sum(np.maximum(g.value(played), 0.0) ** 2 for g in told)
+    expected = sum(np.maximum(g.value(played), 0.0) ** 2 for g in added)
     assert expected > 10.0
     np.testing.assert_allclose(learner.ledger.ccv2_hist, expected, rtol=1e-12)
 
@@ -518,7 +518,7 @@ def test_resumed_bit_for_bit(rows, tmp_path):
 
 
 @pytest.mark.parametrize("batch", [(), (3,), (SEVERAL,)])
-def test_stored_and_restored_it_goes_on_bit_for_bit_though_rows_repeat(batch):
+def test_stored_and_restored_it_continues_bit_for_bit_though_rows_repeat(batch):
     """Rows that say the same at other lengths are told apart by rounding alone."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -533,36 +533,183 @@ def test_stored_and_restored_it_goes_on_bit_for_bit_though_rows_repeat(batch):
             restored, other = restored.plus(rows).project(y)
             assert np.array_equal(found.point, other.point), (seed, t)
             if t % 7 == 3:
-                spec, arrays = state.encode(restored, "S")
-                stored = state.Decoder({k: v.copy() for k, v in arrays.items()}).decode(spec)
-                restored = PersistentIntersection.from_stored(restored.K, batch, stored)
+                restored = PersistentIntersection.from_stored(restored.K, batch, copy_of(restored.stored()))
+
+
+def copy_of(stored):
+    """What a file gives back: arrays of their own, lists for tuples."""
+    if isinstance(stored, dict):
+        return {name: copy_of(value) for name, value in stored.items()}
+    if isinstance(stored, tuple | list):
+        return [copy_of(value) for value in stored]
+    return stored.copy() if isinstance(stored, np.ndarray) else stored
+
+
+def stored_intersection():
+    """A state that a run has reached: three trials, rows of several rounds, one curved constraint."""
+    K, rng = Box(-1.0, 1.0, dim=4), np.random.default_rng(0)
+    S = PersistentIntersection.begin(K, (3,), forget=True)
+    S = S.plus(constraints.NormBall(np.full(4, 0.1), 0.5))
+    for _ in range(5):
+        A = rng.normal(size=(3, 2, 4))
+        S, _ = S.plus(constraints.Affine(A, 0.2 * np.linalg.norm(A, axis=-1))).project(rng.normal(size=(3, 4)))
+    assert (S.working_set >= 0).any()
+    return K, copy_of(S.stored())
+
+
+def test_what_was_stored_is_what_is_restored():
+    K, stored = stored_intersection()
+    again = PersistentIntersection.from_stored(K, (3,), copy_of(stored)).stored()
+    assert again.keys() == stored.keys()
+    for name, value in copy_of(again).items():
+        np.testing.assert_equal(value, stored[name])
+
+
+def entry(*path, value):
+    """A change of one entry of the stored fields."""
+
+    def change(stored):
+        *way, last = path
+        for name in way:
+            stored = stored[name]
+        stored[last] = value
+
+    return change
+
+
+def shape(name, *shape, dtype=np.float64):
+    return entry(name, value=np.zeros(shape, dtype))
+
+
+FORGED = {
+    "t is negative": entry("t", value=-1),
+    "t is no integer": entry("t", value=2.5),
+    "t is text": entry("t", value="abc"),
+    "t is infinite": entry("t", value=np.inf),
+    "t is huge": entry("t", value=10**30),
+    "t is less than the rounds": entry("t", value=3),
+    "t is 0 though there are rows": entry("t", value=0),
+    "t is a truth value": entry("t", value=True),
+    "trim_at is too small": entry("trim_at", value=-5),
+    "trim_at is infinite": entry("trim_at", value=np.inf),
+    "size is huge": entry("size", 0, value=10**12),
+    "size is huger": entry("size", 0, value=2**62),
+    "size is negative": entry("size", 0, value=-1),
+    "size is that of another batch": shape("size", 4, dtype=np.int64),
+    "size is of floats": shape("size", 3),
+    "size is missing a row": entry("size", 0, value=9),
+    "unit has NaN": entry("unit", (0, 0, 0), value=np.nan),
+    "unit is not of length 1": entry("unit", (0, 0), value=2.0),
+    "unit has another dimension": shape("unit", 3, 10, 5),
+    "unit is a list": entry("unit", value=[[1.0]]),
+    "rhs is infinite": entry("rhs", (0, 0), value=np.inf),
+    "rhs has another shape": shape("rhs", 3, 9),
+    "norm is negative": entry("norm", (0, 0), value=-1.0),
+    "norm is 0": entry("norm", (0, 0), value=0.0),
+    "the box has NaN": entry("outer_upper", (0, 0), value=np.nan),
+    "the box is that of another batch": shape("outer_lower", 2, 4),
+    "the working set has a row that is not there": entry("working_set", (0, 0), value=10),
+    "the working set has −2": entry("working_set", (0, 15), value=-2),
+    "the working set has a gap": entry("working_set", (0, 15), value=3),
+    "the working set has a row twice": entry("working_set", value=np.zeros((3, 16), dtype=np.int64)),
+    "the working set is of floats": shape("working_set", 3, 16),
+    "the working set is longer": entry("working_set", value=np.full((3, 17), -1)),
+    "the archive is a number": entry("archive", value=3),
+    "the archive lacks a field": entry("archive", value={"A": np.zeros((0, 3, 4))}),
+    "the archive has NaN": entry("archive", "A", (0, 0, 0), value=np.nan),
+    "the archive has −inf": entry("archive", "b", (0, 0), value=-np.inf),
+    "the rounds decrease": entry("archive", "round", 0, value=5),
+    "the rounds begin before 1": entry("archive", "round", 0, value=0),
+    "the rounds are in the future": entry("archive", "round", 9, value=100),
+    "the archive is that of another batch": entry("archive", "A", value=np.zeros((10, 2, 4))),
+    "the rounds have two axes": entry("archive", "round", value=np.ones((10, 1), dtype=np.int64)),
+    "curved is no sequence": entry("curved", value=5),
+    "curved is no constraint": entry("curved", value=["NormBall"]),
+    "curved is affine": entry("curved", 0, value=constraints.Affine([1.0, 0.0, 0.0, 0.0], 1.0)),
+    "curved has another dimension": entry("curved", 0, value=constraints.NormBall(np.zeros(5), 1.0)),
+    "curved has another batch": entry("curved", 0, value=constraints.NormBall(np.zeros((2, 4)), np.ones(2))),
+    "more curved constraints than rounds": entry("curved", value=[constraints.NormBall(np.zeros(4), 1.0)] * 7),
+    "binding is that of another batch": entry("binding", value=[[0]]),
+    "binding names no constraint": entry("binding", 0, value=[1]),
+    "binding is negative": entry("binding", 0, value=[-1]),
+    "binding is no integer": entry("binding", 0, value=[0.0]),
+    "binding repeats": entry("binding", 0, value=[0, 0]),
+    "binding is no sequence": entry("binding", 0, value=0),
+    "a field is missing": lambda stored: stored.pop("norm"),
+    "a field is too many": entry("more", value=1),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_stored_state_that_no_run_can_reach_is_refused(what):
+    K, stored = stored_intersection()
+    FORGED[what](stored)
+    with pytest.raises(StateError):
+        PersistentIntersection.from_stored(K, (3,), stored)
+
+
+@pytest.mark.parametrize("stored", [None, [], "abc", 5, {}])
+def test_something_else_is_no_stored_state(stored):
+    with pytest.raises(StateError):
+        PersistentIntersection.from_stored(Box(0.0, 1.0, dim=2), (), stored)
+
+
+def test_a_forged_size_costs_no_memory():
+    K, stored = stored_intersection()
+    stored["size"][:] = 10**9
+    tracemalloc.start()
+    try:
+        with pytest.raises(StateError, match="unit"):
+            PersistentIntersection.from_stored(K, (3,), stored)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_rows_that_underflow_can_be_stored():
+    """Their length is not known to all digits, or counts as 0."""
+    S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=2), ())
+    for size in (1e-161, 1e-170, 0.0, 1e150):
+        S, _ = S.plus(constraints.Affine([3.0 * size, 4.0 * size], size)).project(np.ones(2))
+    again = PersistentIntersection.from_stored(S.K, (), copy_of(S.stored()))
+    np.testing.assert_array_equal(again.project(np.ones(2))[1].point, S.project(np.ones(2))[1].point)
+
+
+def test_an_archive_is_restored_where_one_is_kept():
+    K, stored = stored_intersection()
+    with_archive, without = (PersistentIntersection.begin(K, (3,), archive=kept) for kept in (True, False))
+    assert with_archive.restored(stored, (3,)).t == stored["t"]
+    with pytest.raises(StateError, match="archive"):
+        without.restored(stored, (3,))
+    with pytest.raises(StateError, match="archive"):
+        with_archive.restored({**stored, "archive": None}, (3,))
 
 
 @pytest.mark.parametrize("step", [0.02, 0.1, 0.3])
 def test_an_older_version_is_right_whatever_a_newer_one_does(step):
-    """They share lists of near rows, until more lists are needed."""
+    """They share lists of nearby rows, until more lists are needed."""
     changes = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        S, told, y = PersistentIntersection.begin(Box(-2.0, 2.0, dim=3), ()), [], np.array([2.0, 1.0, 0.5])
+        S, added, y = PersistentIntersection.begin(Box(-2.0, 2.0, dim=3), ()), [], np.array([2.0, 1.0, 0.5])
         for _ in range(99):
             A = rng.normal(size=(20, 3))
             A /= np.linalg.norm(A, axis=1)[:, None]
-            told.append(A)
+            added.append(A)
             y = y + step * rng.normal(size=3)
             older = S.plus(constraints.Affine(A, np.ones(20)))
             S, _ = older.project(y)
-            if S.near.counts.shape != older.near.counts.shape:
+            if S.nearby.counts.shape != older.nearby.counts.shape:
                 changes += 1
                 for _ in range(10):
                     S.project(3.0 * rng.normal(size=3))
                     for target in (y, y + 0.1 * rng.normal(size=3)):
                         _, found = older.project(target)
-                        assert excess(np.concatenate(told), np.ones(20 * len(told)), found.point) <= 1e-9
+                        assert excess(np.concatenate(added), np.ones(20 * len(added)), found.point) <= 1e-9
     assert changes == 8
 
 
-def test_a_round_that_fails_leaves_no_trace():
+def test_a_round_that_fails_changes_nothing():
     rounds = list(stream(5, 60))
     K = Box(-1.0, 1.0, dim=4)
     steady, shaken = CLASP(K, window=None), CLASP(K, window=None)
@@ -580,17 +727,17 @@ def test_a_round_that_fails_leaves_no_trace():
 
 def test_nearest_once_the_intersection_is_empty():
     K = Box(-1.0, 1.0, dim=4)
-    learner, told = CLASP(K, start=np.zeros((2, 4)), window=None, infeasible="nearest"), []
+    learner, added = CLASP(K, start=np.zeros((2, 4)), window=None, infeasible="nearest"), []
     for t, (loss, constraint) in enumerate(stream(6, 40, (2,))):
         if t == 20:
             A, b = constraint.A.copy(), constraint.b.copy()
             A[1, 0], b[1, 0] = [1.0, 0.0, 0.0, 0.0], -0.7
             constraint = constraints.Affine(A, b)
-        told.append(constraint)
+        added.append(constraint)
         y = learner.ask() - (t + 1) ** -0.5 * loss.gradient(learner.ask())
         record = learner.tell(loss, constraint)
         np.testing.assert_array_equal(record.feasible, [True, t < 20])
-        expected = cocopt.project(K, constraints.Stack(told), y, infeasible="nearest")
+        expected = cocopt.project(K, constraints.Stack(added), y, infeasible="nearest")
         np.testing.assert_allclose(learner.ask(), expected, rtol=0, atol=1e-7)
     np.testing.assert_array_equal(learner.ledger.infeasible_rounds, [0, 20])
 

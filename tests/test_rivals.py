@@ -27,7 +27,8 @@ from cocopt import (
     steps,
     theory,
 )
-from cocopt.algorithms.adagrad import Surrogate, adagrad_step
+from cocopt.algorithms.base import Feedback
+from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
 from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
 from cocopt.geometry.cutter import cut, largest_row
@@ -303,7 +304,7 @@ def test_bounds_refuse_what_is_not_promised():
     K = Box(0.0, 1.0, dim=2)
     with pytest.raises(InvalidInput, match="T: expected at most the horizon 10, got 11"):
         AdaGrad(K, 10, 1.0).bounds(11, lipschitz_f=1.0, lipschitz_g=1.0)
-    with pytest.raises(InvalidInput, match=r"lipschitz_g: expected at most the 1\.0 told"):
+    with pytest.raises(InvalidInput, match=r"lipschitz_g: expected at most the 1\.0 given"):
         AdaGrad(K, 10, 1.0).bounds(10, lipschitz_f=1.0, lipschitz_g=2.0)
     with pytest.raises(InvalidInput, match="steps: expected a schedule of t alone"):
         CLASPF(K, steps=steps.Adaptive(1.0)).bounds(10, lipschitz_f=1.0, lipschitz_g=1.0)
@@ -364,24 +365,26 @@ def test_inactive_trials_stay():
     rng = np.random.default_rng(3)
     K, p = Box(-1.0, 1.0, dim=4), Surrogate.convex(50, 2.0, 4.0)
     x, gradient, s = rng.uniform(-1, 1, (3, 6, 4))
-    v, queue, squares = rng.uniform(-1, 1, (3, 6)) ** 2
+    memory = SurrogateMemory(*rng.uniform(0, 1, (2, 6)))
+    g = constraints.Affine(s[:, None], np.vecdot(s, x)[:, None] - rng.uniform(-1, 1, (6, 1)))
+    feedback = Feedback(1, 1, x, None, 0.0, gradient, 0.0, g, g.rows(x), None)
     active = np.array([True, False, True, True, False, False])
-    masked = adagrad_step(K, p, x, gradient, v, s, queue, squares, active=active)
-    free = adagrad_step(K, p, x, gradient, v, s, queue, squares)
-    for got, moved, kept in zip(masked, free, (x, queue, squares, np.zeros(6)), strict=True):
+    masked, free = p.step(K, memory, feedback, active), p.step(K, memory, feedback)
+    pairs = [(masked[0], free[0], x), (masked[2], free[2], np.zeros(6)), *zip(masked[1], free[1], memory, strict=True)]
+    for got, moved, kept in pairs:
         assert np.array_equal(got[active], moved[active])
         assert np.array_equal(got[~active], kept[~active])
 
 
-def test_the_price_never_overflows():
+def test_the_weight_of_a_violation_never_overflows():
     p = Surrogate.convex(1, 1.0, 1.0)
     q = np.array([0.0, 1.0, 499.0, 501.0, 1e9, 1e300])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prices = p.price(q)
-    assert np.isfinite(prices).all()
-    assert (np.diff(prices) >= 0).all()
-    np.testing.assert_allclose(prices[:3], 0.5 * np.exp(q[:3] / 2), rtol=1e-14)
+        weights = p.weight(q)
+    assert np.isfinite(weights).all()
+    assert (np.diff(weights) >= 0).all()
+    np.testing.assert_allclose(weights[:3], 0.5 * np.exp(q[:3] / 2), rtol=1e-14)
     K = Box(-1.0, 1.0, dim=1)
     learner = AdaGrad(K, 1, 1e-3, start=[1.0])  # G far too small: Q grows by 1000 a round
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Batches of boxes with a few rows are projected onto eight at a time: as each alone, whatever the others are."""
+"""Small projections of a batch in SIMD lanes: as each trial by itself, whatever the others are."""
 
 from __future__ import annotations
 
@@ -58,12 +58,17 @@ def expected(K: Box, A: Array, b: Array, y: Array) -> Array:
     return reference.least_distance(*reference.all_rows(("Box", K.lower, K.upper), ("Affine", A, b)), y)
 
 
-def in_step(K: Box, A: Array, b: Array, y: Array, price: Any = (np.inf,)) -> tuple[Array, Array, Array, bool]:
+def project_simd(
+    K: Box, A: Array, b: Array, y: Array, max_multiplier_sum: Any = (np.inf,)
+) -> tuple[Array, Array, Array, bool]:
     """What the kernel itself finds, and whether some trial was left to the method for one."""
     M, n = A.shape[-2:]
     dim_memory, row_memory = (np.full(memory.shape, np.nan) for memory in kernels.workspace_memory(M, n))
-    caps, memory = np.full(M, np.inf), np.full(kernels.lane_memory(M, n).shape, np.nan)  # what it holds must not matter
-    found = kernels.box_rows_in_step(y, K.lower, K.upper, A, b, np.array(price), caps, dim_memory, row_memory, memory)
+    max_multiplier = np.full(M, np.inf)
+    memory = np.full(kernels.lane_memory(M, n).shape, np.nan)  # what it contains must not matter
+    found = kernels.box_rows_simd(
+        y, K.lower, K.upper, A, b, np.array(max_multiplier_sum), max_multiplier, dim_memory, row_memory, memory
+    )
     return *found, not np.isnan(dim_memory).all()
 
 
@@ -92,7 +97,7 @@ def test_each_trial_is_projected(kind: str, n: int, M: int, seed: int) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "far"])
 @settings(max_examples=4)
 @given(n=st.integers(1, 6), M=st.integers(1, 6), seed=seeds)
-def test_it_is_that_of_least_distance(kind: str, n: int, M: int, seed: int) -> None:
+def test_the_projection_has_the_least_distance(kind: str, n: int, M: int, seed: int) -> None:
     K, A, b, y = draw(kind, n, M, seed)
     x = cocopt.project(K, constraints.Affine(A, b), y)
     for i in range(TRIALS):
@@ -102,64 +107,62 @@ def test_it_is_that_of_least_distance(kind: str, n: int, M: int, seed: int) -> N
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=4)
 @given(n=st.integers(1, 8), M=st.integers(1, 8), seed=seeds)
-def test_with_others_as_alone(kind: str, n: int, M: int, seed: int) -> None:
-    """Which is another kernel; in another order, among other neighbours, it is the same to the bit."""
+def test_simd_lanes_equal_the_method_for_one_trial(kind: str, n: int, M: int, seed: int) -> None:
+    """Up to rounding; and in another order, among other neighbours, they are the same to the bit."""
     K, A, b, y = draw(kind, n, M, seed)
-    together = cocopt.project(K, constraints.Affine(A, b), y)
+    batch = cocopt.project(K, constraints.Affine(A, b), y)
     backwards = cocopt.project(K, constraints.Affine(A[::-1], b[::-1]), y[::-1])[::-1]
-    alone = [cocopt.project(K, constraints.Affine(A[i], b[i]), y[i]) for i in range(TRIALS)]
-    # (from far away alone means: from a nearer target, for the digits that y − Aᵀν has lost)
-    size = (1e-14 if kind == "far" else 1e-9) * (1.0 + np.abs(together).max())
-    np.testing.assert_array_equal(backwards, together)
-    np.testing.assert_allclose(alone, together, rtol=0, atol=size)
+    one_by_one = [cocopt.project(K, constraints.Affine(A[i], b[i]), y[i]) for i in range(TRIALS)]
+    # (a far target is left to the method for one, which takes a nearer one for the digits that y − Aᵀν has lost)
+    size = (1e-14 if kind == "far" else 1e-9) * (1.0 + np.abs(batch).max())
+    np.testing.assert_array_equal(backwards, batch)
+    np.testing.assert_allclose(one_by_one, batch, rtol=0, atol=size)
 
 
-def test_ordinary_trials_are_done_in_step() -> None:
-    """Else everything would be right, and slow."""
+def test_ordinary_trials_are_solved_in_simd_lanes() -> None:
+    """If all were left to the method for one trial, the results would be right, but slow."""
     for kind, n, M, most in (("feasible", 10, 4, 0.0), ("ordinary", 4, 2, 0.01), ("ordinary", 10, 4, 0.01)):
         left = []
         for seed in range(10):
             K, A, b, y = draw(kind, n, M, seed)
-            left += [in_step(K, A[i : i + 1], b[i : i + 1], y[i : i + 1])[3] for i in range(TRIALS)]
+            left += [project_simd(K, A[i : i + 1], b[i : i + 1], y[i : i + 1])[3] for i in range(TRIALS)]
         assert np.mean(left) <= most
 
 
 @settings(max_examples=10)
 @given(n=st.integers(1, 8), seed=seeds)
-def test_one_row_and_its_cap(n: int, seed: int) -> None:
-    """KKT: the point answers a multiplier that is 0, that of a row which binds, or at its cap."""
+def test_one_row_and_its_max_multiplier(n: int, seed: int) -> None:
+    """KKT: the point answers a multiplier that is 0, that of a row which binds, or max_multiplier."""
     K, A, b, y = draw("ordinary", n, 1, seed)
-    cap = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 1e3, np.inf], TRIALS)
+    most = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 1e3, np.inf], TRIALS)
     x, nu, status = (
-        kernels.box_halfspace_in_step(y, K.lower, K.upper, A[:, 0], b[:, 0], cap, kernels.lane_memory(1, n))
+        kernels.box_halfspace_simd(y, K.lower, K.upper, A[:, 0], b[:, 0], most, kernels.lane_memory(1, n))
     )  # fmt: skip
     assert (status == CONVERGED).all()
     np.testing.assert_allclose(np.clip(y - nu[:, None] * A[:, 0], K.lower, K.upper), x, rtol=0, atol=1e-13)
     row, tight = np.vecdot(A[:, 0], x) - b[:, 0], 1e-13 * (1 + np.linalg.norm(A[:, 0], axis=1) * np.abs(y).max())
-    assert ((nu >= 0.0) & (nu <= cap)).all()
-    assert (row[nu < cap] <= tight[nu < cap]).all()
+    assert ((nu >= 0.0) & (nu <= most)).all()
+    assert (row[nu < most] <= tight[nu < most]).all()
     assert (row[nu > 0.0] >= -tight[nu > 0.0]).all()
 
 
-@pytest.mark.parametrize("prices", [1, TRIALS])
+@pytest.mark.parametrize("count", [1, TRIALS])
 @settings(max_examples=6)
 @given(n=st.integers(2, 5), M=st.integers(1, 4), seed=seeds)
-def test_a_cap_on_the_sum(prices: int, n: int, M: int, seed: int) -> None:
+def test_a_bound_on_the_sum_of_multipliers(count: int, n: int, M: int, seed: int) -> None:
     """Weights that bind, that do not, 0, and infinity."""
     K, A, b, y = draw("ordinary", n, M, seed)
-    weight = np.random.default_rng(seed).choice([0.0, 0.05, 0.5, 5.0, 1e3], prices)
-    x = cocopt.hinge_prox(
-        K, constraints.Affine(A, b), y, weight=weight if prices > 1 else weight[0], cap="sum", rho=0.5
-    )
+    weight = np.random.default_rng(seed).choice([0.0, 0.05, 0.5, 5.0, 1e3], count)
+    x = cocopt.hinge_prox(K, constraints.Affine(A, b), y, weight=weight if count > 1 else weight[0], cap="sum", rho=0.5)
     for i in range(0, TRIALS, 4):
-        data = (("Affine", A[i], b[i]), y[i], np.zeros(n), float(weight[i % prices]), "sum", 0.5)
+        data = (("Affine", A[i], b[i]), y[i], np.zeros(n), float(weight[i % count]), "sum", 0.5)
         try:
             best = reference.hinge_prox(("Box", K.lower, K.upper), *data)
         except reference.BadlyConditioned:
             reject()
         np.testing.assert_allclose(x[i], best, rtol=0, atol=1e-7 * (1 + np.abs(y[i]).max()))
-    endless = cocopt.hinge_prox(K, constraints.Affine(A, b), y, weight=np.inf, cap="sum", rho=0.5)
-    np.testing.assert_array_equal(endless, cocopt.project(K, constraints.Affine(A, b), y))
+    unbounded = cocopt.hinge_prox(K, constraints.Affine(A, b), y, weight=np.inf, cap="sum", rho=0.5)
+    np.testing.assert_array_equal(unbounded, cocopt.project(K, constraints.Affine(A, b), y))
 
 
 def test_some_arguments_may_be_shared() -> None:
@@ -182,10 +185,10 @@ def test_feasible_targets_come_back_bit_for_bit() -> None:
     np.testing.assert_array_equal(cocopt.project(K, constraints.Affine(A, b), y), y)
 
 
-def test_awkward_neighbours_disturb_nobody() -> None:
+def test_difficult_neighbours_change_no_other_trial() -> None:
     """An idle row, a row of zeros, a huge one, a far target, and rows that exclude each other, all in one batch."""
     K, A, b, y = draw("ordinary", 5, 3, 1)
-    alone = cocopt.project(K, constraints.Affine(A, b), y)
+    ordinary = cocopt.project(K, constraints.Affine(A, b), y)
     A, b, y = A.copy(), b.copy(), y.copy()
     b[2, 1] = np.inf
     A[5, 0], b[5, 0] = 0.0, 1.0
@@ -199,7 +202,7 @@ def test_awkward_neighbours_disturb_nobody() -> None:
         found = solve_projection(K, constraints.Affine(A, b), y, infeasible="nearest")
     np.testing.assert_array_equal(found.feasible, np.arange(TRIALS) != 14)
     same = np.isin(np.arange(TRIALS), [2, 5, 11, 14, 15], invert=True)
-    np.testing.assert_allclose(found.point[same], alone[same], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.point[same], ordinary[same], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(found.point[15], K.project(y[15]))
     for i, keep in ((2, [0, 2]), (5, [1, 2])):
         np.testing.assert_allclose(found.point[i], expected(K, A[i, keep], b[i, keep], y[i]), rtol=0, atol=1e-9)
@@ -222,7 +225,7 @@ def test_what_is_not_finite_is_named(M: int, name: str, bad: float) -> None:
         cocopt.project(K, constraints.Affine(A, b), y)
 
 
-def test_without_bounds_rounding_is_no_reason_to_go_far() -> None:
+def test_without_bounds_rounding_does_not_cause_long_steps() -> None:
     """The first step ends where the row is violated by less than its multiplier's last digit can change."""
     K, A, b = Box(-np.inf, np.inf, dim=1), np.array([[-1.211937924572982], [0.5047869243378329]]), np.zeros(2)
     b[:] = -1.9434245557598544, 1.135869772626918
@@ -239,11 +242,11 @@ def test_without_bounds_rounding_is_no_reason_to_go_far() -> None:
             assert g.value(x).max() <= 1e-12 * (1 + np.abs(x).max())
 
 
-def test_more_rows_than_slots() -> None:
-    """All eight bind: the trials are left to the method for one."""
+def test_more_active_rows_than_slots() -> None:
+    """All eight rows bind: the trials are left to the method for one."""
     K, y = Box(-1.0, 1.0, dim=8), np.full((TRIALS, 8), 0.9)
     A, b = np.broadcast_to(np.eye(8), (TRIALS, 8, 8)).copy(), np.full((TRIALS, 8), 0.25)
-    x, nu, status, left = in_step(K, A, b, y)
+    x, nu, status, left = project_simd(K, A, b, y)
     assert left
     assert (status == CONVERGED).all()
     np.testing.assert_allclose(x, 0.25, rtol=0, atol=1e-15)

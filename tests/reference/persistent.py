@@ -1,4 +1,4 @@
-"""Naive references for growing intersections and Switch, written to be obviously right; nothing here imports cocopt."""
+"""Naive references for persistent intersections and Switch, obviously right; nothing here imports cocopt."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def switch(member, project, rounds, x, *, horizon, lipschitz, diameter, threshol
         phases.append(2 if second else 1)
         if second:
             queue += violation / (2 * G * D)
-            price = np.exp(queue / (2 * np.sqrt(T))) / (2 * np.sqrt(T))
-            n = slope / (2 * G * D) + (price / (2 * G * D) * A[worst] if violation > 0 else 0.0)
+            weight = np.exp(queue / (2 * np.sqrt(T))) / (2 * np.sqrt(T))
+            n = slope / (2 * G * D) + (weight / (2 * G * D) * A[worst] if violation > 0 else 0.0)
             squares += n @ n
             following = project(x - (np.sqrt(2) * D / (2 * np.sqrt(squares)) * n if squares > 0 else 0.0))
         ccv1 += violation

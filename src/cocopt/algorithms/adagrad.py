@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
+from typing import Any, Literal
 
 from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
-from cocopt.algorithms.surrogate import Surrogate, adagrad_step
+from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.geometry.cutter import largest_row
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
-from cocopt.state import NonNegative
 from cocopt.theory import Bounds, bounds_adagrad
 
 __all__ = ["AdaGrad"]
-
-
-class _Memory(NamedTuple):
-    queue: NonNegative  # Q_t
-    squares: NonNegative  # Σ ‖n_s‖²
 
 
 @register
@@ -153,21 +144,8 @@ class AdaGrad(Learner):
             "rows": self.rows,
         }
 
-    def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
-        return _Memory(np.zeros(batch)[()], np.zeros(batch)[()])
+    def initial_memory(self, batch: tuple[int, ...]) -> SurrogateMemory:
+        return SurrogateMemory.zero(batch)
 
-    def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        violation = subgradient = None
-        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
-            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
-        x, queue, squares, step = adagrad_step(
-            self.K,
-            self._surrogate,
-            feedback.x,
-            feedback.gradient,
-            violation,
-            subgradient,
-            *memory,
-            t=max(feedback.losses, 1),
-        )
-        return Update(x, _Memory(queue, squares), step)
+    def update(self, memory: SurrogateMemory, feedback: Feedback) -> Update:
+        return Update(*self._surrogate.step(self.K, memory, feedback))

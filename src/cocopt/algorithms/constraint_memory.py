@@ -86,7 +86,7 @@ class ConstraintWindow(NamedTuple):
         kept = (*self.earlier, current)
         required = [one.required for one in kept if one is not None]
         found = _project(self.K, Stack(required) if required else None, target, infeasible)
-        return self._replace(earlier=kept[1 - self.size :]), found
+        return ConstraintWindow(self.K, self.size, kept[1 - self.size :]), found
 
     def stored(self) -> dict[str, Any]:
         """The earlier constraints."""
@@ -169,11 +169,11 @@ def own_copy(constraint: Constraint) -> Constraint:
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, Constraint):
-        return own_copy(value)
+    if isinstance(value, np.ndarray):
+        return value.copy()
     if isinstance(value, list | tuple):
         return [_copied(item) for item in value]
-    return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
+    return own_copy(value) if isinstance(value, Constraint) else value
 
 
 def _project(K: ConvexSet, constraint: Constraint | None, target: Array, infeasible: str) -> Projection:

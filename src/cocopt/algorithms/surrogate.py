@@ -7,18 +7,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cocopt.algorithms.base import Feedback
 from cocopt.arrays import Array, all_finite
 from cocopt.errors import InvalidInput
+from cocopt.geometry.cutter import largest_row
 from cocopt.sets.base import ConvexSet
+from cocopt.state import NonNegative
 
-__all__ = ["Surrogate", "adagrad_step"]
+__all__ = ["Surrogate", "SurrogateMemory"]
 
 # beyond this λq, Φ continues as a straight line: e^250 is a weight of 10^108, its square still a number
 _MAX_EXPONENT = 250.0
 
 
+class SurrogateMemory(NamedTuple):
+    """What the step on the surrogate depends on, one number each per trial."""
+
+    queue: NonNegative  #: Q_t
+    squares: NonNegative  #: Σ_{s≤t} ‖n_s‖²
+
+    @classmethod
+    def zero(cls, batch: tuple[int, ...]) -> SurrogateMemory:
+        """Before the first step."""
+        return cls(np.zeros(batch)[()], np.zeros(batch)[()])
+
+
 class Surrogate(NamedTuple):
-    """The parameters of the surrogate b(V f_t + Φ'(Q_t) g_t^+) and of the step on it."""
+    """The surrogate b(V f_t + Φ'(Q_t) g_t^+), and the gradient step on it that `cocopt.AdaGrad` describes."""
 
     b: float
     V: float
@@ -44,43 +59,35 @@ class Surrogate(NamedTuple):
         weight: Array = self.rate * np.exp(np.minimum(self.rate * queue, _MAX_EXPONENT))
         return weight
 
+    def step(
+        self, K: ConvexSet, memory: SurrogateMemory, feedback: Feedback, active: Any = None
+    ) -> tuple[Array, SurrogateMemory, Array]:
+        """x_{t+1}, the memory after the round, and η_t.
 
-def adagrad_step(
-    K: ConvexSet,
-    surrogate: Surrogate,
-    x: Array,
-    gradient: Array | None,
-    violation: Array | None,
-    subgradient: Array | None,
-    queue: Array,
-    squares: Array,
-    *,
-    t: int = 1,
-    active: Any = None,
-) -> tuple[Array, Array, Array, Array]:
-    """(x_{t+1}, Q_t, Σ_{s≤t} ‖n_s‖², η_t) from ∇f_t(x_t), v_t, s_t, Q_{t−1} and Σ_{s<t} ‖n_s‖², one each per trial.
-
-    None stands for what a round did not reveal; s_t counts only where v_t > 0. ``t`` matters to the strongly convex
-    form alone. Trials that are not ``active`` keep x, Q and Σ, with η = 0. Nothing is changed in place.
-    """
-    b, V = surrogate.b, surrogate.V
-    n = np.zeros(1) if gradient is None else V * b * gradient
-    summed, total = queue, squares
-    if violation is not None and subgradient is not None:
-        summed = queue + b * violation
-        n = n + np.where(violation > 0.0, b * surrogate.weight(summed), 0.0)[..., None] * subgradient
-    if surrogate.modulus > 0.0:
-        step = np.full(np.shape(queue), 1.0 / (surrogate.modulus * t))
-    else:
-        total = squares + np.vecdot(n, n)
-        moving = total > 0.0  # without a gradient so far there is no direction to step in
-        step = np.where(moving, surrogate.reach / np.sqrt(np.where(moving, total, 1.0)), 0.0)
-    if not (all_finite(n) and all_finite(total)):
-        raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
-    if active is not None:
-        summed, total = np.where(active, summed, queue), np.where(active, total, squares)
-        step = np.where(active, step, 0.0)
-    moved = K.project_unchecked(x - step[..., None] * n)
-    if active is not None:
-        moved = np.where(np.expand_dims(active, -1), moved, x)
-    return moved, summed, total, step[()]
+        Trials that are not ``active`` keep x and their memory, with η = 0. Nothing is changed in place.
+        """
+        (queue, squares), x, b = memory, feedback.x, self.b
+        n = np.zeros(1) if feedback.gradient is None else self.V * b * feedback.gradient
+        summed, total = queue, squares
+        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
+            violation, subgradient = largest_row(feedback.constraint, x, feedback.rows)
+            summed = queue + b * violation
+            n = n + np.where(violation > 0.0, b * self.weight(summed), 0.0)[..., None] * subgradient
+        if self.modulus > 0.0:
+            step = np.full(np.shape(queue), 1.0 / (self.modulus * max(feedback.losses, 1)))
+        else:
+            total = squares + np.vecdot(n, n)
+            root = np.sqrt(total)
+            if root.all():
+                step = self.reach / root
+            else:  # without a gradient so far there is no direction to step in
+                step = np.divide(self.reach, root, out=np.zeros(root.shape), where=root > 0.0)
+        if not (all_finite(n) and all_finite(total)):
+            raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
+        if active is not None:
+            summed, total = np.where(active, summed, queue), np.where(active, total, squares)
+            step = np.where(active, step, 0.0)
+        moved = K.project_unchecked(x - step[..., None] * n)
+        if active is not None:
+            moved = np.where(np.expand_dims(active, -1), moved, x)
+        return moved, SurrogateMemory(summed, total), step[()]

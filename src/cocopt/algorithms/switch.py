@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 
 from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
 from cocopt.algorithms.constraint_memory import own_copy
-from cocopt.algorithms.surrogate import Surrogate, adagrad_step
+from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
 from cocopt.arrays import ArrayLike, positive_int, scalar
-from cocopt.geometry.cutter import largest_row
 from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.metrics import CompensatedSum
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
-from cocopt.state import NonNegative
 
 __all__ = ["Switch"]
 
@@ -26,8 +24,7 @@ class _Memory(NamedTuple):
     intersection: PersistentIntersection | None  # S_{t−1} of the trials in phase one; None once there are none
     ccv1: CompensatedSum
     second: NDArray[np.bool_]  # which trials are in phase two
-    queue: NonNegative  # Q_t of phase two
-    squares: NonNegative  # Σ ‖n_s‖² of phase two
+    surrogate: SurrogateMemory  # of phase two
 
 
 @register
@@ -136,10 +133,11 @@ class Switch(Learner):
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         intersection = PersistentIntersection.begin(self.K, batch, forget=True, archive=False)
         zero = np.zeros(batch)[()]
-        return _Memory(intersection, CompensatedSum(zero, zero), np.zeros(batch, dtype=bool), zero, zero)
+        second = np.zeros(batch, dtype=bool)
+        return _Memory(intersection, CompensatedSum(zero, zero), second, SurrogateMemory.zero(batch))
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        intersection, ccv1, second, queue, squares = memory
+        intersection, ccv1, second, surrogate = memory
         x, method = feedback.x, "set"
         step: Any = 0.0
         empty = np.zeros(self.batch, dtype=bool)
@@ -158,20 +156,7 @@ class Switch(Learner):
             x, method = found.point, found.method
         late = second | empty
         if late.any():
-            violation = subgradient = None
-            if feedback.constraint is not None and feedback.rows is not None:
-                violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
-            other, queue, squares, own = adagrad_step(
-                self.K,
-                self._surrogate,
-                feedback.x,
-                feedback.gradient,
-                violation,
-                subgradient,
-                queue,
-                squares,
-                active=late,
-            )
+            other, surrogate, own = self._surrogate.step(self.K, surrogate, feedback, late)
             x, step = np.where(late[..., None], other, x), np.where(late, own, step)[()]
         if feedback.rows is not None:
             ccv1 = ccv1.plus(np.maximum(feedback.rows.max(axis=-1), 0.0))
@@ -179,4 +164,4 @@ class Switch(Learner):
         if second.all():
             intersection = None  # earlier constraints are needed no more
         feasible = ~empty[()] if empty.any() else np.True_
-        return Update(x, _Memory(intersection, ccv1, second, queue, squares), step, method, feasible)
+        return Update(x, _Memory(intersection, ccv1, second, surrogate), step, method, feasible)

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, in_order, inlined, njit
-from cocopt.kernels._vector import WIDTH, larger, load, save, size, smaller, spread, where
-from cocopt.kernels._vector import root as root_of
-from cocopt.kernels.lanes import along, lines
+from cocopt.kernels._jit import guvectorize, inlined, njit
 from cocopt.kernels.line import (
     MANY_COORDINATES,
     Line,
@@ -32,9 +29,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import clip, dot
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, ROUNDING
 
-__all__ = ["ball_halfspace", "box_halfspace", "box_halfspace_in_step"]
-
-TRIES = 12  # of the multiplier where eight trials go in step; what is not found then is found alone
+__all__ = ["ball_halfspace", "box_halfspace"]
 
 
 @njit
@@ -155,74 +150,6 @@ def box_row_prox(line, max_multiplier, x):
 def box_halfspace(y, lower, upper, a, b, max_multiplier, x, nu, status):
     """K = {lower ≤ x ≤ upper}."""
     nu[0], status[0] = box_row_prox(Line(y, lower, upper, a, b), max_multiplier, x)
-
-
-@in_order
-def eight(eps, lower, upper, memory, at):
-    """The prox of all lanes, whose targets, rows, right sides and caps are in memory; says who is done."""
-    n, zero, one = at.z - at.y, spread(0.0), spread(1.0)
-    right, cap = load(memory, at.right), load(memory, at.label)
-    inner, slope, a_sq, x_sq, y_sq = zero, zero, zero, zero, zero
-    for j in range(n):
-        z, a = load(memory, at.z + j), load(memory, at.a + j)
-        x = smaller(larger(z, spread(lower[j])), spread(upper[j]))
-        save(memory, at.x + j, x)
-        inner, a_sq, x_sq, y_sq = inner + a * x, a_sq + a * a, x_sq + x * x, y_sq + z * z
-        free = where(x == z, a, zero)
-        slope = slope + free * free
-    h = inner - right
-    met = (h <= size(right) * eps) | (h * h <= a_sq * x_sq * (eps * eps))
-    tol = (root_of(a_sq * (x_sq + y_sq)) + size(right)) * eps
-    guess = smaller(where(slope > 0.0, h / larger(slope, spread(1e-150)), h / larger(a_sq, spread(1e-150))), cap)
-    nu, good = along(TRIES, h, tol, cap, where(met, zero, guess), met, lower, upper, memory, at)
-    square = zero
-    for j in range(n):
-        x = load(memory, at.z + j) - nu * load(memory, at.a + j)
-        x = smaller(larger(x, spread(lower[j])), spread(upper[j]))
-        save(memory, at.x + j, x)
-        square = square + x * x
-    near = met | ((y_sq <= square * (FAR_TARGET * FAR_TARGET)) & (square < np.inf))
-    save(memory, at.done, where(good & near, one, zero))
-    save(memory, at.nu, nu)
-
-
-@guvectorize(
-    [
-        "float64[:,::1], float64[::1], float64[::1], float64[:,::1], float64[::1], float64[::1], float64[:,::1], "
-        "float64[:,::1], float64[::1], int64[::1]"
-    ],
-    "(t,n),(n),(n),(p,n),(p),(q),(v,e)->(t,n),(t),(t)",
-)
-def box_halfspace_in_step(y, lower, upper, a, b, cap, memory, x, nu, status):
-    """As `box_halfspace` for t trials, eight at a time, which may share (a, b) or the cap; memory for one row."""
-    trials, n = y.shape
-    at, eps = lines(1, n), rounding(n)
-    for first in range(0, trials, WIDTH):
-        count = min(WIDTH, trials - first)
-        for lane in range(WIDTH):
-            t = first + min(lane, count - 1)
-            own, total = t if a.shape[0] > 1 else 0, 0.0
-            for j in range(n):
-                memory[at.z + j, lane], memory[at.a + j, lane] = y[t, j], a[own, j]
-                total += y[t, j] * y[t, j] + a[own, j] * a[own, j]
-            memory[at.right, lane], memory[at.label, lane] = b[own], cap[t if cap.shape[0] > 1 else 0]
-            memory[at.trial, lane] = 1.0 if total < np.inf and b[own] > -np.inf else 0.0
-            if memory[at.trial, lane] == 0.0:  # (vector code would warn of what is not finite)
-                memory[at.right, lane] = 0.0
-                for j in range(n):
-                    memory[at.z + j, lane], memory[at.a + j, lane] = 0.0, 0.0
-        eight(eps, lower, upper, memory, at)
-        for lane in range(count):
-            t = first + lane
-            own = t if a.shape[0] > 1 else 0
-            nu[t], status[t] = memory[at.nu, lane], CONVERGED
-            for j in range(n):
-                x[t, j] = memory[at.x + j, lane]
-            if memory[at.trial, lane] == 0.0:
-                status[t] = NONFINITE
-            elif memory[at.done, lane] == 0.0:
-                most = cap[t if cap.shape[0] > 1 else 0]
-                nu[t], status[t] = box_row_prox(Line(y[t], lower, upper, a[own], b[own]), most, x[t])
 
 
 class BallRow(NamedTuple):
