@@ -106,10 +106,10 @@ def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> B
     rows, right = _flat(A, shape, 2), _flat(b, shape, 1)
     memory = kernels.lane_memory(M, n)
     if M == 1:
-        x, nu, status = kernels.box_halfspace_in_step(targets, K.lower, K.upper, rows[:, 0], right[:, 0], price, memory)
+        x, nu, status = kernels.box_halfspace_simd(targets, K.lower, K.upper, rows[:, 0], right[:, 0], price, memory)
     else:
         memories = *kernels.workspace_memory(M, n), memory
-        x, nu, status = kernels.box_rows_in_step(targets, K.lower, K.upper, rows, right, price, _uncapped(M), *memories)
+        x, nu, status = kernels.box_rows_simd(targets, K.lower, K.upper, rows, right, price, _uncapped(M), *memories)
     return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
 
 

@@ -46,15 +46,16 @@ def _alone(folder: Path, what: str) -> Iterator[None]:
 
 
 def _cache_folder(function: Callable[..., None]) -> Path:
-    """Where numba keeps the kernels of this package, and nothing else."""
+    """Where numba keeps the kernels that are defined in the same folder, and nothing else."""
+    source = function.__code__.co_filename
     if not numba.config.CACHE_DIR:
-        return _FOLDER / "__pycache__"
-    return Path(UserProvidedCacheLocator(function, str(_FOLDER / "_jit.py")).get_cache_path())
+        return Path(source).parent / "__pycache__"
+    return Path(UserProvidedCacheLocator(function, source).get_cache_path())
 
 
 def _forget_stale_cache(folder: Path) -> None:
     """Empties numba's cache when any kernel source changed: numba looks only at the file of the outermost function."""
-    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.glob("*.py")))).hexdigest()
+    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.rglob("*.py")))).hexdigest()
     mark = folder / "kernels.sha256"
     if mark.exists() and mark.read_bytes() == fingerprint.encode():
         return

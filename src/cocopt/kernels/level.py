@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import njit
-from cocopt.kernels.active_set import dot, hinge_prox_ball, hinge_prox_box
+from cocopt.kernels.active_set import hinge_prox_box
+from cocopt.kernels.ball_prox import hinge_prox_ball
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, TOUCHING, UNCONVERGED
+from cocopt.kernels.vectors import dot
 
 __all__ = ["hinge_prox_ball_sum", "hinge_prox_box_sum"]
 

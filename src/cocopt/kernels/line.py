@@ -1,4 +1,4 @@
-"""The root of a monotone piecewise linear function, the heart of every kernel over a box.
+"""The root of a monotone piecewise linear function, on which every kernel over a box is built.
 
 For ν ≥ 0 let x(ν) = clip(y − ν a, lower, upper) and h(ν) = ⟨a, x(ν)⟩ − b, which never increases. Its root is the
 multiplier of the projection of y onto the box and the halfspace ⟨a, x⟩ ≤ b; along a direction of several multipliers it
@@ -8,27 +8,67 @@ is the exact line search.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels.vectors import clip
 
-__all__ = ["bracket", "clip", "descend", "limit", "long_root", "look", "root", "sums"]
+__all__ = [
+    "CHUNK",
+    "MANY_COORDINATES",
+    "Line",
+    "Sums",
+    "clip",
+    "estimate_bracket",
+    "find_root",
+    "find_root_many",
+    "limit_at_infinity",
+    "sample",
+    "sample_size",
+    "split_coordinates",
+    "sums_at_zero",
+    "value_and_slope",
+]
 
-LONG = 8192  # from so many coordinates on `long_root` is the faster one
-BLOCK, SHARE = 64, 32  # its sample: blocks of so many coordinates, one block in so many
-CHUNK = 64  # coordinates looked at together: where all are settled, which is nearly everywhere, none is listed
+MANY_COORDINATES = 8192  # from so many on `find_root_many` is the faster one
+SAMPLE_BLOCK, SAMPLE_EVERY = 64, 32  # its sample: blocks of so many coordinates, one block in so many
+CHUNK = 64  # coordinates examined together: where none changes its piece, which is nearly everywhere, none is listed
 
 
-@njit
-def clip(z, low, high):
-    """min(max(z, low), high), written so that loops around it become vector code (five times as fast)."""
-    x = z if z > low else low
-    return x if x < high else high
+class Line(NamedTuple):
+    """The data of h(ν) = ⟨a, clip(y − ν a, lower, upper)⟩ − b."""
+
+    y: Any
+    lower: Any
+    upper: Any
+    a: Any
+    b: Any
+
+
+class Sums(NamedTuple):
+    """Sums over the coordinates at ν = 0."""
+
+    inner: Any  # ⟨a, x(0)⟩
+    slope: Any  # −h'(0)
+    a_sq: Any  # ‖a‖²
+    x_sq: Any  # ‖x(0)‖²
+    y_sq: Any  # ‖y‖²
+
+
+class Pieces(NamedTuple):
+    """How ⟨a, x(ν)⟩ depends on ν over an interval: fixed − ν·square, and the coordinates that change their piece."""
+
+    count: Any  # of those that change it
+    fixed: Any
+    square: Any
 
 
 @inlined
-def descend(y, lower, upper, a, b, nu):
+def value_and_slope(line, nu):
     """(h(ν), −h'(ν)): the value, and the descent of the linear piece around ν."""
+    y, lower, upper, a, b = line
     h, slope = -b, 0.0
     for j in range(y.shape[0]):
         z = y[j] - nu * a[j]
@@ -40,18 +80,19 @@ def descend(y, lower, upper, a, b, nu):
 
 
 @inlined
-def limit(lower, upper, a, b):
+def limit_at_infinity(line):
     """h(∞) = min over the box of ⟨a, x⟩ − b; −inf if the box is open in that direction."""
-    h = -b
+    a, h = line.a, -line.b
     for j in range(a.shape[0]):
-        bound = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else 0.0
+        bound = line.lower[j] if a[j] > 0.0 else line.upper[j] if a[j] < 0.0 else 0.0
         h += a[j] * bound
     return h
 
 
 @njit
-def _next_piece(y, lower, upper, a, nu):
+def _next_piece(line, nu):
     """The first ν' ≥ ν at which a coordinate that is beyond a bound reaches it, and the descent it brings."""
+    y, lower, upper, a, _ = line
     start, slope = np.inf, 0.0
     for j in range(y.shape[0]):
         z = y[j] - nu * a[j]
@@ -64,95 +105,102 @@ def _next_piece(y, lower, upper, a, nu):
 
 
 @njit
-def root(y, lower, upper, a, b, cap, tol, h, slope):
-    """(ν, h(ν)) with ν in [0, cap] and |h(ν)| ≤ tol, or with ν = cap if h(cap) ≥ 0; h > tol and slope belong to ν = 0.
+def find_root(line, most, tol, h, slope):
+    """(ν, h(ν)) with ν in [0, most] and |h(ν)| ≤ tol, or ν = most if h(most) ≥ 0; h > tol and slope belong to ν = 0.
 
     Newton steps, exact once they land on the right linear piece, inside a bracket that shrinks. If h has no root
-    (h(∞) > 0), ν is where h became flat. A caller judges by the h that comes back.
+    (h(∞) > 0), ν is where h became flat. A caller judges by the h that is returned.
     """
-    lo, hi, cap_seen = 0.0, cap, False
+    low, high, most_tried = 0.0, most, False
     nu = 0.0
     for step in range(200):
         if h > 0.0 and slope == 0.0:
-            start, slope = _next_piece(y, lower, upper, a, nu)
-            if start >= hi:
-                return (cap if hi == cap and cap < np.inf else nu), h
+            start, slope = _next_piece(line, nu)
+            if start >= high:
+                return (most if high == most and most < np.inf else nu), h
             nu = start  # h is flat up to here
         # (the floor keeps a division by 0 from raising a flag even if the compiler computes it in vain)
-        trial = nu + h / max(slope, 1e-150) if slope > 0.0 else lo
-        if trial >= hi and not cap_seen and cap < np.inf:
-            cap_seen = True
-            nu = cap
-            h, slope = descend(y, lower, upper, a, b, nu)
+        trial = nu + h / max(slope, 1e-150) if slope > 0.0 else low
+        if trial >= high and not most_tried and most < np.inf:
+            most_tried = True
+            nu = most
+            h, slope = value_and_slope(line, nu)
             if h >= -tol:
                 return nu, h
             continue
-        if not lo < trial < hi or (step > 12 and step % 2 == 0):
-            trial = 0.5 * (lo + hi) if hi < np.inf else 2.0 * trial
-            if not lo < trial < hi:
+        if not low < trial < high or (step > 12 and step % 2 == 0):
+            trial = 0.5 * (low + high) if high < np.inf else 2.0 * trial
+            if not low < trial < high:
                 return nu, h  # neighbouring numbers
         nu = trial
-        h, slope = descend(y, lower, upper, a, b, nu)
+        h, slope = value_and_slope(line, nu)
         if abs(h) <= tol:
             return nu, h
         above = h > 0.0  # (selections, not branches: which end moves cannot be predicted)
-        lo, hi = nu if above else lo, hi if above else nu
+        low, high = nu if above else low, high if above else nu
     return nu, h
 
 
+@inlined
+def _on_one_piece(z, z_last, low, high):
+    """(x, free, same): whether a coordinate stays free, or stays at a bound, where z goes to z_last."""
+    x, x_last = clip(z, low, high), clip(z_last, low, high)
+    return x, (x == z) & (x_last == z_last), x == x_last
+
+
 @njit
-def _settled(y, lower, upper, a, lo, hi):
-    """(c, s, m): the coordinates on one piece for all ν in [lo, hi] add c − ν s to ⟨a, x(ν)⟩; m others are not."""
-    fixed, square, others = 0.0, 0.0, 0.0
+def _sum_pieces(line, low, high):
+    """`Pieces` over low ≤ ν ≤ high."""
+    y, lower, upper, a, _ = line
+    fixed, square, changing = 0.0, 0.0, 0.0
     for j in range(y.shape[0]):
-        z, last = y[j] - lo * a[j], y[j] - hi * a[j]
-        x, x_last = clip(z, lower[j], upper[j]), clip(last, lower[j], upper[j])
-        free, same = (x == z) & (x_last == last), x == x_last
+        x, free, same = _on_one_piece(y[j] - low * a[j], y[j] - high * a[j], lower[j], upper[j])
         fixed += a[j] * (y[j] if free else x if same else 0.0)
         w = a[j] if free else 0.0
         square += w * w
-        others += 0.0 if free | same else 1.0
-    return fixed, square, others
+        changing += 0.0 if free | same else 1.0
+    return Pieces(changing, fixed, square)
 
 
 @njit
-def _list_others(y, lower, upper, a, lo, hi, first, others):
-    """Lists, as numbers from ``first`` on, the coordinates that `_settled` leaves out; returns how many."""
+def _list_changing(line, low, high, first, changing):
+    """Lists, as numbers from ``first`` on, the coordinates that change their piece; returns how many."""
+    y, lower, upper, a, _ = line
     count = 0
     for j in range(y.shape[0]):
-        z, last = y[j] - lo * a[j], y[j] - hi * a[j]
-        x, x_last = clip(z, lower[j], upper[j]), clip(last, lower[j], upper[j])
-        others[count] = first + j
-        count += 0 if (x == z) & (x_last == last) | (x == x_last) else 1
+        _, free, same = _on_one_piece(y[j] - low * a[j], y[j] - high * a[j], lower[j], upper[j])
+        changing[count] = first + j
+        count += 0 if free | same else 1
     return count
 
 
 @njit
-def sampled(n):
+def sample_size(n):
     """The size of a sample of n coordinates."""
-    return n // (BLOCK * SHARE) * BLOCK
+    return n // (SAMPLE_BLOCK * SAMPLE_EVERY) * SAMPLE_BLOCK
 
 
 @njit
 def sample(v):
     """Some of the coordinates, in blocks spread evenly."""
-    picked = np.empty(sampled(v.shape[0]))
-    for k in range(picked.shape[0] // BLOCK):
-        first = BLOCK * (k * SHARE + k % SHARE)  # (not always at the same place: data may be periodic)
-        picked[k * BLOCK : (k + 1) * BLOCK] = v[first : first + BLOCK]
+    picked = np.empty(sample_size(v.shape[0]))
+    for k in range(picked.shape[0] // SAMPLE_BLOCK):
+        first = SAMPLE_BLOCK * (k * SAMPLE_EVERY + k % SAMPLE_EVERY)  # (shifting, since data may be periodic)
+        picked[k * SAMPLE_BLOCK : (k + 1) * SAMPLE_BLOCK] = v[first : first + SAMPLE_BLOCK]
     return picked
 
 
 @njit
-def _estimate(y, lower, upper, a, b, cap):
+def _estimate_root(line, most):
     """The root of a sample of the coordinates, and by how much that of all may differ from it."""
-    b *= sampled(y.shape[0]) / y.shape[0]
-    y, lower, upper, a = sample(y), sample(lower), sample(upper), sample(a)
-    h, slope = descend(y, lower, upper, a, b, 0.0)
+    share = sample_size(line.y.shape[0]) / line.y.shape[0]
+    part = Line(sample(line.y), sample(line.lower), sample(line.upper), sample(line.a), line.b * share)
+    h, slope = value_and_slope(part, 0.0)
     tol = 1e-6 * abs(h)
     nu = 0.0
     if h > tol:
-        nu, h = root(y, lower, upper, a, b, cap, tol, h, slope)
+        nu, h = find_root(part, most, tol, h, slope)
+    y, lower, upper, a, _ = part
     total, square, slope = 0.0, 0.0, 0.0
     for j in range(y.shape[0]):
         z = y[j] - nu * a[j]
@@ -161,13 +209,14 @@ def _estimate(y, lower, upper, a, b, cap):
         square += (a[j] * x) ** 2
         free = a[j] if x == z else 0.0
         slope += free * free
-    spread = np.sqrt(max(square - total * total / y.shape[0], 0.0))
-    return nu, (5.0 * spread + abs(h)) / max(slope, 1e-300)
+    deviation = np.sqrt(max(square - total * total / y.shape[0], 0.0))
+    return nu, (5.0 * deviation + abs(h)) / max(slope, 1e-300)
 
 
 @njit
-def sums(y, lower, upper, a):
-    """(⟨a, x⟩, −h'(0), ‖a‖², ‖x‖², ‖y‖²) of x = x(0)."""
+def sums_at_zero(line):
+    """`Sums` over all coordinates."""
+    y, lower, upper, a, _ = line
     inner, slope, a_sq, x_sq, y_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(y.shape[0]):
         x = clip(y[j], lower[j], upper[j])
@@ -177,63 +226,75 @@ def sums(y, lower, upper, a):
         y_sq += y[j] * y[j]
         free = a[j] if x == y[j] else 0.0
         slope += free * free
-    return inner, slope, a_sq, x_sq, y_sq
+    return Sums(inner, slope, a_sq, x_sq, y_sq)
 
 
 @njit
-def bracket(y, lower, upper, a, b, cap):
+def estimate_bracket(line, most):
     """An interval that most likely holds the root, from a sample; of length 0 if the sample has no root above 0."""
-    guess, reach = _estimate(y, lower, upper, a, b, cap)
-    reach = reach if guess > 0.0 else 0.0
-    return max(guess - reach, 0.25 * guess), min(guess + reach, cap)  # (nearly all pieces may begin near 0)
+    guess, error = _estimate_root(line, most)
+    error = error if guess > 0.0 else 0.0
+    return max(guess - error, 0.25 * guess), min(guess + error, most)  # (nearly all pieces may begin near 0)
 
 
 @njit
-def look(y, lower, upper, a, lo, hi, others):
-    """All `sums`, and (m, c, s) as `_settled` has them, the m others listed: for many coordinates, in one pass."""
+def split_coordinates(line, low, high, changing):
+    """(`Sums`, `Pieces` over low ≤ ν ≤ high), those that change listed: for many coordinates, in one pass."""
+    y, lower, upper, a, b = line
     inner, slope, a_sq, x_sq, y_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     count, fixed, square = 0, 0.0, 0.0
     for start in range(0, y.shape[0], CHUNK):
         part = slice(start, start + CHUNK)
-        y_part, lower_part, upper_part, a_part = y[part], lower[part], upper[part], a[part]
-        more = sums(y_part, lower_part, upper_part, a_part)
-        inner, slope, a_sq = inner + more[0], slope + more[1], a_sq + more[2]
-        x_sq, y_sq = x_sq + more[3], y_sq + more[4]
-        if lo < hi:
-            c, s, m = _settled(y_part, lower_part, upper_part, a_part, lo, hi)
-            fixed, square = fixed + c, square + s
-            if m > 0.0:
-                count += _list_others(y_part, lower_part, upper_part, a_part, lo, hi, start, others[count:])
-    return (inner, slope, a_sq, x_sq, y_sq), (count, fixed, square)
+        chunk = Line(y[part], lower[part], upper[part], a[part], b)
+        sums = sums_at_zero(chunk)
+        inner, slope, a_sq = inner + sums.inner, slope + sums.slope, a_sq + sums.a_sq
+        x_sq, y_sq = x_sq + sums.x_sq, y_sq + sums.y_sq
+        if low < high:
+            pieces = _sum_pieces(chunk, low, high)
+            fixed, square = fixed + pieces.fixed, square + pieces.square
+            if pieces.count > 0.0:
+                count += _list_changing(chunk, low, high, start, changing[count:])
+    return Sums(inner, slope, a_sq, x_sq, y_sq), Pieces(count, fixed, square)
 
 
 @njit
-def long_root(y, lower, upper, a, b, cap, tol, h, slope, lo, hi, others, found):
-    """As `root`, for many coordinates in few passes over them.
+def _reduced_line(line, low, pieces, changing):
+    """The same function of ν − low: the coordinates that change, and one for all others."""
+    y, lower, upper, a, b = line
+    count = pieces.count
+    few = np.empty((4, count + 1))
+    for k in range(count):
+        j = changing[k]
+        few[0, k], few[1, k], few[2, k], few[3, k] = y[j] - low * a[j], lower[j], upper[j], a[j]
+    unit = np.sqrt(pieces.square)
+    few[0, count], few[1, count], few[2, count], few[3, count] = -low * unit, -np.inf, np.inf, unit
+    return Line(few[0], few[1], few[2], few[3], b - pieces.fixed)
 
-    ``found`` is what a `look` at [lo, hi] (see `bracket`) has found. Over that short interval nearly all coordinates
-    stay on one piece: they count as a single one, and Newton's method goes on with the few others.
+
+@njit
+def find_root_many(line, most, tol, sums, bracket, pieces, changing):
+    """As `find_root`, for many coordinates in few passes over them.
+
+    ``sums`` and ``pieces`` are what `split_coordinates` found for the ``bracket`` of `estimate_bracket`. Over that
+    short interval nearly all coordinates stay on one piece: they count as a single one, and Newton's method goes on
+    with the few others.
     """
-    if lo == hi:
-        lo, hi = 0.0, min(h / max(slope, 1e-150), cap)
-        _, found = look(y, lower, upper, a, lo, hi, others)
+    low, high = bracket
+    h = sums.inner - line.b
+    if low == high:
+        low, high = 0.0, min(h / max(sums.slope, 1e-150), most)
+        _, pieces = split_coordinates(line, low, high, changing)
     for _ in range(4):
-        if not lo < hi < np.inf:
+        if not low < high < np.inf:
             break
-        count, fixed, square = found
-        few = np.empty((4, count + 1))  # as functions of ν − lo
-        for k in range(count):
-            j = others[k]
-            few[0, k], few[1, k], few[2, k], few[3, k] = y[j] - lo * a[j], lower[j], upper[j], a[j]
-        unit = np.sqrt(square)
-        few[0, count], few[1, count], few[2, count], few[3, count] = -lo * unit, -np.inf, np.inf, unit
-        h_lo, slope_lo = descend(few[0], few[1], few[2], few[3], b - fixed, 0.0)
-        width = hi - lo
-        step, h_step = 0.0, h_lo
-        if h_lo > tol:
-            step, h_step = root(few[0], few[1], few[2], few[3], b - fixed, width, tol, h_lo, slope_lo)
-        if h_lo >= -tol and (abs(h_step) <= tol or hi == cap):
-            return (cap if step == width and hi == cap else lo + step), h_step
-        lo, hi = (max(lo - 4.0 * width, 0.0), lo) if h_lo < -tol else (hi, min(hi + 4.0 * width, cap))
-        _, found = look(y, lower, upper, a, lo, hi, others)
-    return root(y, lower, upper, a, b, cap, tol, h, slope)
+        few = _reduced_line(line, low, pieces, changing)
+        h_low, slope_low = value_and_slope(few, 0.0)
+        width = high - low
+        step, h_step = 0.0, h_low
+        if h_low > tol:
+            step, h_step = find_root(few, width, tol, h_low, slope_low)
+        if h_low >= -tol and (abs(h_step) <= tol or high == most):
+            return (most if step == width and high == most else low + step), h_step
+        low, high = (max(low - 4.0 * width, 0.0), low) if h_low < -tol else (high, min(high + 4.0 * width, most))
+        _, pieces = split_coordinates(line, low, high, changing)
+    return find_root(line, most, tol, h, sums.slope)

@@ -5,23 +5,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels._jit import guvectorize, inlined
 from cocopt.kernels.active_set import normalise, over_bounds
 
 __all__ = ["polyhedron_rows"]
 
 
-@njit
-def own_rows(where, rows, right, caps, norms):
-    """K's own rows, which have no caps."""
-    own, bound = where[3], where[4]
-    for i in range(own.shape[0]):
-        caps[i] = np.inf
-    normalise(own, bound, caps, 0, rows, right, caps, norms)
-    return own.shape[0]
+@inlined
+def _load_own_rows(K, work):
+    """Loads K's own rows, whose multipliers are unbounded; returns their number."""
+    A, b = K[3], K[4]
+    for i in range(b.shape[0]):
+        work.max_multiplier[i] = np.inf
+    normalise((A, b, work.max_multiplier), 0, work)
+    return b.shape[0]
 
 
-hinge_prox_polyhedron = over_bounds(own_rows)
+hinge_prox_polyhedron = over_bounds(_load_own_rows)
 
 
 @guvectorize(
@@ -31,10 +31,12 @@ hinge_prox_polyhedron = over_bounds(own_rows)
     ],
     "(n),(n),(n),(p,n),(p),(),(m,n),(m),(m),(w,n),(t,r)->(n),(m),()",
 )
-def polyhedron_rows(y, lower, upper, own, own_right, equalities, A, b, cap, dim_memory, row_memory, x, nu, status):
-    """K = {lower ≤ x ≤ upper, own·x ≤ own_right, the first ``equalities`` of these rows with equality}.
+def polyhedron_rows(
+    y, lower, upper, own_A, own_b, equalities, A, b, max_multiplier, dim_memory, row_memory, x, nu, status
+):
+    """K = {lower ≤ x ≤ upper, own_A x ≤ own_b, the first ``equalities`` of these rows with equality}.
 
-    The last two are the `workspace_memory` of p + m rows.
+    Memory is the `workspace_memory` of p + m rows.
     """
-    K = (lower, upper, equalities, own, own_right)
-    status[0] = hinge_prox_polyhedron(K, y, (A, b, cap), (dim_memory, row_memory), x, nu)
+    K = (lower, upper, equalities, own_A, own_b)
+    status[0] = hinge_prox_polyhedron(K, y, (A, b, max_multiplier), (dim_memory, row_memory), x, nu)

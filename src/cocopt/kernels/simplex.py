@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
-from cocopt.kernels.line import CHUNK, LONG, sample, sampled
+from cocopt.kernels.line import CHUNK, MANY_COORDINATES, sample, sample_size
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
@@ -128,7 +128,7 @@ def _list_others(y, a, nu, tau, d_nu, d_tau, first, others):
 @njit
 def _estimate(y, a, b, total, cap):
     """(ν, τ) of a sample of the coordinates, and by how much those of all may differ from them."""
-    share = sampled(y.shape[0]) / y.shape[0]
+    share = sample_size(y.shape[0]) / y.shape[0]
     y, a = sample(y), sample(a)
     b, total = b * share, total * share
     nu, tau, h = search(y, a, b, total, cap, 1e-6 * total * np.sqrt(np.sum(a * a) / a.shape[0]), NOTHING)
@@ -208,7 +208,7 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         for j in range(n):
             x[j] = y[j]
         return
-    if n < LONG:
+    if n < MANY_COORDINATES:
         nu[0], tau, h = search(y, a, level, total, cap, tol, NOTHING)
     else:
         nu[0], tau, h = long_search(y, a, level, total, cap, tol)
