@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from reference import projections as reference
 
+from cocopt import Polyhedron, kernels
+from cocopt.errors import SolverFailure
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import Polyhedral
-from cocopt.solvers import daqp
+from cocopt.solvers import daqp, polyhedral
 from cocopt.solvers.highs import solve_lp
 from cocopt.solvers.qp import solve_qp
 from cocopt.solvers.solution import UNBOUNDED, Solution
@@ -74,3 +76,26 @@ def test_solve_lp_reports_what_has_no_optimum() -> None:
     free, rows = np.full(2, np.inf), np.array([[1.0, 0.0], [-1.0, 0.0]])
     assert solve_lp(np.array([-1.0, -1.0]), Polyhedral(-free, free, rows, np.ones(2))).status == UNBOUNDED
     assert solve_lp(np.array([1.0, 0.0]), Polyhedral(-free, free, rows, -np.ones(2))).status == INFEASIBLE
+
+
+def unconverged_kernel(point: np.ndarray, *_: object) -> tuple[np.ndarray, None, np.ndarray]:
+    """In place of the compiled kernel: it solves no trial."""
+    return np.full_like(point, np.nan), None, np.full(point.shape[:-1], UNCONVERGED)
+
+
+def test_a_polyhedron_projects_without_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    K = Polyhedron(rng.normal(size=(8, 3)), rng.uniform(0.1, 1.0, 8))
+    y = 3 * rng.normal(size=(5, 3))
+    expected = K.project(y)
+    monkeypatch.setattr(kernels, "box_rows", unconverged_kernel, raising=False)
+    np.testing.assert_allclose(K.project(y), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(K.project(y[0]), expected[0], rtol=0, atol=1e-9)
+
+
+def test_a_polyhedron_returns_no_unchecked_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    K = Polyhedron(np.eye(2), np.ones(2))
+    monkeypatch.setattr(kernels, "box_rows", unconverged_kernel, raising=False)
+    monkeypatch.setattr(polyhedral, "solve_qp", lambda *data: Solution(data[-1], np.zeros(2), UNCONVERGED))
+    with pytest.raises(SolverFailure, match="failed its optimality check"):
+        K.project([3.0, 0.0])

@@ -44,16 +44,16 @@ class Cones(NamedTuple):
 
 def stack(pieces: list[Cones], dim: int) -> Cones:
     """The intersection of all pieces: auxiliary variables and relaxations side by side."""
-    aux = sum(p.aux for p in pieces)
-    rows = sum(p.A.shape[0] for p in pieces)
-    relaxations = sum(p.E.shape[1] for p in pieces)
-    A = np.zeros((rows, dim + aux))
-    E = np.zeros((rows, relaxations))
+    rows, aux, relaxations = np.sum([(p.A.shape[0], p.aux, p.E.shape[1]) for p in pieces], axis=0).tolist()
+    A, b, E = np.zeros((rows, dim + aux)), np.zeros(rows), np.zeros((rows, relaxations))
+    cones: tuple[tuple[str | tuple[str, float], int], ...] = ()
     at, u, t = 0, dim, 0
     for p in pieces:
         m = p.A.shape[0]
         A[at : at + m, :dim] = p.A[:, :dim]
         A[at : at + m, u : u + p.aux] = p.A[:, dim:]
         E[at : at + m, t : t + p.E.shape[1]] = p.E
+        b[at : at + m] = p.b
+        cones += p.cones
         at, u, t = at + m, u + p.aux, t + p.E.shape[1]
-    return Cones(A, np.concatenate([p.b for p in pieces]), E, tuple(c for p in pieces for c in p.cones), aux)
+    return Cones(A, b, E, cones, aux)

@@ -30,8 +30,6 @@ def stacked_cones(K: ConvexSet, constraint: Constraint, center: Array) -> Cones 
 
     None if K or the constraint has no conic form.
     """
-    if not (K.conic and constraint.conic):
-        return None
     of_set, of_rows = K.cones(), constraint.cones_near(center, size_of(K, center))
     return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
 
@@ -42,7 +40,7 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     With a ``metric`` S, x = point + S u, and the distance is ‖u‖.
     """
     K, constraint, point, *_ = request
-    center = _nearly_feasible_point(request) if K.conic and constraint.conic else point
+    center = _nearly_feasible_point(request)
     cones = stacked_cones(K, constraint, center)
     if cones is None:
         return Solution(point, np.full(constraint.row_count, np.nan), UNCONVERGED)

@@ -16,7 +16,7 @@ from cocopt.arrays import Array
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY
+from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT
 
 __all__ = ["solve_dual"]
 
@@ -24,7 +24,6 @@ MAX_STEPS = 200
 MAX_HALVINGS = 60  # of a step, in the line search
 MAX_PROJECTIONS = 5000  # a problem that needs more is left to other methods
 RESIDUAL = 1e-13  # of the rows, in units of the data: the iteration ends
-GAP = 1e-10  # the duality gap that is accepted, in units of the squared data
 
 
 class _DualPoint(NamedTuple):
@@ -57,7 +56,7 @@ def solve_dual(request: Request) -> Solution:
     multipliers[used] = nu / norms[used]
     gap = float(nu @ np.abs(np.where(nu < bounds, r, 0.0)))
     feasible = not request.projects or relative_violation(K, constraint, x) <= FEASIBILITY
-    return Solution(x, multipliers, CONVERGED if feasible and gap <= GAP * scale * scale else UNCONVERGED)
+    return Solution(x, multipliers, CONVERGED if feasible and gap <= OPTIMALITY_EXACT * scale * scale else UNCONVERGED)
 
 
 def _maximise(

@@ -678,9 +678,8 @@ class PersistentIntersection(NamedTuple):
 
     def _curved(self, c: int, i: int) -> Constraint:
         """A curved constraint in one trial."""
-        return trial_constraint(
-            self.curved[c], self.batch, tuple(np.unravel_index(i, self.batch)) if self.batch else ()
-        )
+        index = tuple(np.unravel_index(i, self.batch)) if self.batch else ()
+        return trial_constraint(self.curved[c], self.batch, index)
 
     def _whole(self, i: int) -> Constraint:
         """Everything that a trial has to satisfy."""

@@ -46,7 +46,8 @@ class Request(NamedTuple):
     @property
     def projects(self) -> bool:
         """Whether this is a projection: no multiplier has a finite bound."""
-        return all(bound is None or bool(np.isinf(bound).all()) for bound in self[3:5])
+        each, of_sum = self.max_multiplier, self.max_multiplier_sum
+        return bool((each is None or np.isinf(each).all()) and (of_sum is None or np.isinf(of_sum).all()))
 
     @property
     def row_bounds(self) -> Array:
@@ -104,6 +105,8 @@ def trial_constraint(constraint: Constraint, shape: tuple[int, ...], index: tupl
 def trial_request(request: Request, shape: tuple[int, ...], index: tuple[Any, ...]) -> Request:
     """The request of one trial, the leading axes broadcast against those of all trials."""
     K, constraint, point, each, of_sum, *_ = request
+    if not shape and each is None:
+        return request
     M = constraint.row_count
     return request._replace(
         constraint=trial_constraint(constraint, shape, index),

@@ -27,6 +27,7 @@ from cocopt.tolerances import BLACK_BOX
 __all__ = ["hinge_prox", "solve_hinge_prox"]
 
 
+# (nine parameters, all but three of them keywords: they are the public contract)
 def hinge_prox(
     K: ConvexSet,
     constraint: Constraint,

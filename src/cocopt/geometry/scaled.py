@@ -196,26 +196,27 @@ def row_scaled(cones: Cones) -> Cones:
     Each row, or cone of several rows, is divided by its largest coefficient of x, each auxiliary variable gets a unit
     of its own, and rows without x are divided by their largest coefficient.
     """
-    A, b, E, at = cones.A.copy(), cones.b.copy(), cones.E.copy(), 0
-    n = A.shape[1] - cones.aux
-    pieces: list[slice] = []
+    n = cones.A.shape[1] - cones.aux
+    lengths: list[int] = []  # of the pieces that are divided together
     for kind, size in cones.cones:
-        rows = size * (size + 1) // 2 if kind == "psd" else size
-        step = 1 if kind in ("zero", "nonneg") else rows
-        pieces += [slice(i, i + step) for i in range(at, at + rows, step)]
-        at += rows
+        linear = kind in ("zero", "nonneg")
+        lengths += [1] * size if linear else [size * (size + 1) // 2 if kind == "psd" else size]
+    if not lengths:
+        return cones
+    starts = np.cumsum([0, *lengths[:-1]])
 
-    def divide(piece: slice, columns: slice) -> bool:
-        largest = float(np.abs(A[piece, columns]).max(initial=0.0))
-        if largest > 0:
-            for part in (A, b, E):
-                part[piece] /= largest
-        return largest > 0
+    def largest_of_piece(columns: Array) -> Array:
+        of_rows = np.abs(columns).max(axis=1, initial=0.0)
+        of_pieces: Array = np.repeat(np.maximum.reduceat(of_rows, starts), lengths)
+        return of_pieces
 
-    without_x = [piece for piece in pieces if not divide(piece, slice(0, n))]
+    of_x = largest_of_piece(cones.A[:, :n])
+    unit = np.where(of_x > 0, of_x, 1.0)
+    A, b, E = cones.A / unit[:, None], cones.b / unit, cones.E / unit[:, None]
     if cones.aux:
-        units = np.abs(A[:, n:]).max(axis=0)
-        A[:, n:] /= np.where(units > 0, units, 1.0)
-    for piece in without_x:
-        divide(piece, slice(n, None))
+        aux_units = np.abs(A[:, n:]).max(axis=0)
+        A[:, n:] /= np.where(aux_units > 0, aux_units, 1.0)
+        of_aux = largest_of_piece(A[:, n:])
+        unit = np.where((of_x == 0) & (of_aux > 0), of_aux, 1.0)
+        A, b, E = A / unit[:, None], b / unit, E / unit[:, None]
     return cones._replace(A=A, b=b, E=E)

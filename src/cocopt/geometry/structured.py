@@ -62,8 +62,8 @@ def _describe_kernel(request: Request) -> str:
 
 def _daqp_applies(request: Request) -> bool:
     K = request.K
-    polyhedral = K.dim <= DENSE and K.polyhedral() is not None
-    return request.projects and polyhedral and request.constraint.affine() is not None
+    polyhedral = K.dim <= DENSE and request.constraint.affine() is not None and K.polyhedral() is not None
+    return polyhedral and request.projects
 
 
 def _solve_daqp(request: Request) -> Solution:

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from cocopt.arrays import Array
+from cocopt.tolerances import OPTIMALITY_EXACT
 
 __all__ = ["is_least_norm_point"]
-
-TOLERANCE = 1e-10  # in units of the distance that the projection bridges: a tenth of what is promised of the result
 
 
 def is_least_norm_point(
     bottom: Array, top: Array, rows: Array, equalities: int, u: Array, multipliers: Array
 ) -> Any:  # bool (B,)
-    """Whether each u (B, n) minimises ½‖u‖² subject to bottom ≤ [u; rows·u] ≤ top, to TOLERANCE.
+    """Whether each u (B, n) minimises ½‖u‖² subject to bottom ≤ [u; rows·u] ≤ top, to OPTIMALITY_EXACT.
 
     ``bottom`` and ``top`` have shape (B, n + M), ``rows`` (B, M, n). The multipliers (B, n + M) are positive for top
     and negative for bottom.
@@ -29,4 +28,4 @@ def is_least_norm_point(
     wrong_sign = np.maximum(-multipliers[:, n + equalities :], 0.0).max(axis=-1, initial=0.0)
     slack = np.where(multipliers > 0, top - values, bottom - values)
     gap = np.abs(np.where(multipliers == 0, 0.0, multipliers * slack).sum(axis=-1)) / scale
-    return np.maximum.reduce([violated, stationary, wrong_sign, gap]) <= TOLERANCE * scale
+    return np.maximum.reduce([violated, stationary, wrong_sign, gap]) <= OPTIMALITY_EXACT * scale

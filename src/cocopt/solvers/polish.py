@@ -42,33 +42,6 @@ class Polished(NamedTuple):
     step: float
 
 
-class _Iterate(NamedTuple):
-    """A point and the multipliers of its active rows and cones."""
-
-    x: Array
-    of_rows: Array
-    of_cones: Array
-
-    def plus(self, step: Array) -> _Iterate:
-        n, k = self.x.size, self.of_rows.size
-        return _Iterate(self.x + step[:n], self.of_rows + step[n : n + k], self.of_cones + step[n + k :])
-
-
-class _Conditions(NamedTuple):
-    """The optimality conditions at an iterate, as equations: what is left of them, and their derivatives."""
-
-    residual: Array  #: of the gradient of the Lagrangian (n), then of the surfaces
-    hessian: Array  #: of the Lagrangian
-    normals: Array  #: of the surfaces, one per row
-
-    def step(self) -> Array:
-        """Newton's step."""
-        size, n = self.residual.size, self.hessian.shape[0]
-        system = np.zeros((size, size))
-        system[:n, :n], system[n:, :n], system[:n, n:] = self.hessian, self.normals, self.normals.T
-        return _solve_least_squares(system, -self.residual)
-
-
 def polish(
     P: Array, q: Array, cones: Cones, x: Array, z: Array, active: ActiveSurfaces | None = None
 ) -> Polished | None:
@@ -82,24 +55,27 @@ def polish(
     if active is None:
         return None
     linear, signed, curved = active
-    iterate = _Iterate(x.copy(), z[linear], np.array([z[block.start] for block in curved]))
+    n, k = x.size, linear.size
+    w = np.concatenate([x, z[linear], z[[block.start for block in curved]]])  # and multipliers of rows and cones
     best, least_residual, moved = None, np.inf, np.inf
     for _ in range(MAX_STEPS):
-        conditions = _conditions(P, q, cones, active, iterate)
-        if conditions is None:
+        equations = _optimality_conditions(P, q, cones, active, w)
+        if equations is None:
             return None
-        error = float(np.abs(conditions.residual).max())
+        residual, jacobian = equations
+        error = float(np.abs(residual).max())
         if error < least_residual:
-            best, least_residual = iterate, error
+            best, least_residual = w, error
         elif least_residual <= LARGE_RESIDUAL or not error < np.inf:
             break
-        step = conditions.step()
+        step = _solve_least_squares(jacobian, -residual)
         if error == least_residual:  # auxiliary variables may be free to move; surfaces that do not meet stay apart
-            moved = _distance_moved(P, conditions, step)
-        iterate = iterate.plus(step)
+            apart = np.abs(jacobian[n:, :n] @ step[:n] + residual[n:]).max(initial=0.0)
+            moved = max(float(np.abs(step[:n][P > 0]).max(initial=0.0)), float(apart))
+        w = w + step
     if best is None:
         return None
-    _, of_rows, of_cones = best
+    of_rows, of_cones = best[n : n + k], best[n + k :]
     wrong = signed & (of_rows < 0)
     if wrong.any() or (of_cones < 0).any():
         largest = max(float(np.abs(of_rows).max(initial=0.0)), float(np.abs(of_cones).max(initial=0.0)))
@@ -107,16 +83,23 @@ def polish(
         if drop_rows.any() or drop_cones.any():  # x is not on these surfaces after all
             left = [block for block, drop in zip(curved, drop_cones, strict=True) if not drop]
             return polish(P, q, cones, x, z, ActiveSurfaces(linear[~drop_rows], signed[~drop_rows], left))
-        best = best._replace(of_rows=np.where(wrong, 0.0, of_rows), of_cones=np.maximum(of_cones, 0.0))
-    return Polished(best.x, _dual(cones, active, best), active, moved)
+        of_rows, of_cones = np.where(wrong, 0.0, of_rows), np.maximum(of_cones, 0.0)
+    return Polished(best[:n], _dual(cones, active, best[:n], of_rows, of_cones), active, moved)
 
 
-def _conditions(P: Array, q: Array, cones: Cones, active: ActiveSurfaces, iterate: _Iterate) -> _Conditions | None:
-    """The optimality conditions at the iterate; None at the apex of a cone, where its surface is not smooth."""
-    A, (x, of_rows, of_cones), (linear, _, curved) = cones.A, iterate, active
-    n, k = x.size, linear.size
+def _optimality_conditions(
+    P: Array, q: Array, cones: Cones, active: ActiveSurfaces, w: Array
+) -> tuple[Array, Array] | None:
+    """The optimality conditions as equations in w = (x, multipliers of rows, multipliers of cones).
+
+    Their residuals (of the Lagrangian's gradient, then of the surfaces) and their Jacobian; None at the apex of a
+    cone, where its surface is not smooth.
+    """
+    A, (linear, _, curved), n, k = cones.A, active, P.size, active.linear.size
+    x, multipliers, of_cones = w[:n], w[n:], w[n + k :]
     slack = cones.b - A @ x
-    hessian, normals, residual = np.diag(P), np.zeros((k + len(curved), n)), np.zeros(n + k + len(curved))
+    residual, jacobian = np.zeros(w.size), np.zeros((w.size, w.size))
+    hessian, normals = np.diag(P), jacobian[n:, :n]
     normals[:k] = A[linear]
     residual[n : n + k] = -slack[linear]
     for i, block in enumerate(curved):
@@ -129,23 +112,17 @@ def _conditions(P: Array, q: Array, cones: Cones, active: ActiveSurfaces, iterat
         normals[k + i] = A[block.start] - along
         hessian += of_cones[i] / length * (rows.T @ rows - np.outer(along, along))
         residual[n + k + i] = length - slack[block.start]
-    residual[:n] = P * x + q + normals.T @ np.concatenate([of_rows, of_cones])
-    return _Conditions(residual, hessian, normals)
+    residual[:n] = P * x + q + normals.T @ multipliers
+    jacobian[:n, :n], jacobian[:n, n:] = hessian, normals.T
+    return residual, jacobian
 
 
-def _distance_moved(P: Array, conditions: _Conditions, step: Array) -> float:
-    """How far a step moves the variables that the objective depends on, or by how much surfaces fail to meet."""
-    n = P.size
-    apart = np.abs(conditions.normals @ step[:n] + conditions.residual[n:]).max(initial=0.0)
-    return max(float(np.abs(step[:n][P > 0]).max(initial=0.0)), float(apart))
-
-
-def _dual(cones: Cones, active: ActiveSurfaces, iterate: _Iterate) -> Array:
-    """The dual of all rows: 0 where they are inactive."""
+def _dual(cones: Cones, active: ActiveSurfaces, x: Array, of_rows: Array, of_cones: Array) -> Array:
+    """The dual of all rows of the cones: 0 where they are inactive."""
     dual = np.zeros_like(cones.b)
-    dual[active.linear] = iterate.of_rows
-    slack = cones.b - cones.A @ iterate.x
-    for multiplier, block in zip(iterate.of_cones, active.curved, strict=True):
+    dual[active.linear] = of_rows
+    slack = cones.b - cones.A @ x
+    for multiplier, block in zip(of_cones, active.curved, strict=True):
         tail = slack[block.start + 1 : block.stop]
         dual[block] = np.append(multiplier, -multiplier * tail / np.linalg.norm(tail))
     return dual
