@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, in_order, inlined, njit
+from cocopt.kernels._jit import borrowing, guvectorize, in_order, njit
 from cocopt.kernels._vector import WIDTH, larger, load, save, size, smaller, spread, where
 from cocopt.kernels._vector import root as root_of
 from cocopt.kernels.lanes import along, lines
@@ -82,7 +82,7 @@ def find_multiplier_many(line, max_multiplier, eps):
     return Search(verdict, nu, h, tol, sums)
 
 
-@inlined
+@borrowing
 def move_and_clip(line, nu, x):
     """x = clip(y − ν a); returns ‖x‖²."""
     y, lower, upper, a, _ = line
@@ -94,7 +94,7 @@ def move_and_clip(line, nu, x):
     return square
 
 
-@inlined
+@borrowing
 def least_point(line, x):
     """Of the points that minimise ⟨a, x⟩ over the box the one nearest to y; returns ‖x‖²."""
     y, lower, upper, a, _ = line
@@ -105,7 +105,7 @@ def least_point(line, x):
     return square
 
 
-@inlined
+@borrowing
 def project_again(line, tol, x):
     """Projects x, which nearly satisfies the row, once more: y − ν a had lost digits that x can have."""
     _, lower, upper, a, b = line
@@ -245,7 +245,7 @@ class Products(NamedTuple):
     c_sq: Any  # ‖center‖²
 
 
-@inlined
+@borrowing
 def inner_products(trial):
     """All sums in one pass."""
     y, center, _, a, _ = trial
@@ -260,13 +260,13 @@ def inner_products(trial):
     return Products(a_sq, z_sq, az, ac, c_sq)
 
 
-@inlined
+@borrowing
 def shrink_factor(length, reach, radius):
     """What a vector from the center is multiplied with to end in the ball; 1 up to the length ``reach``."""
     return 1.0 if length <= reach else radius / max(length, 1e-300)
 
 
-@inlined
+@borrowing
 def combine(trial, along_a, along_z, x):
     """x = center + along_a·a + along_z·(y − center)."""
     y, center, _, a, _ = trial
@@ -274,7 +274,7 @@ def combine(trial, along_a, along_z, x):
         x[j] = center[j] + along_a * a[j] + along_z * (y[j] - center[j])
 
 
-@inlined
+@borrowing
 def project_onto_ball(trial, shrink, x):
     """x = center + shrink·(y − center), y itself if shrink = 1."""
     y, center, _, _, _ = trial
@@ -286,7 +286,7 @@ def project_onto_ball(trial, shrink, x):
             x[j] = center[j] + shrink * (y[j] - center[j])
 
 
-@inlined
+@borrowing
 def accept_max_multiplier(trial, max_multiplier, offset, x):
     """Whether the row is still violated, or binds, with its multiplier at the bound; if so, the prox in x."""
     y, center, radius, a, _ = trial
@@ -303,7 +303,7 @@ def accept_max_multiplier(trial, max_multiplier, offset, x):
     return True
 
 
-@inlined
+@borrowing
 def least_point_of_ball(trial, norm_a, norm_z, x):
     """The point of the ball that minimises ⟨a, x⟩, the one nearest to y if all do."""
     _, center, radius, a, _ = trial
@@ -315,7 +315,7 @@ def least_point_of_ball(trial, norm_a, norm_z, x):
         x[j] = center[j] - unit * a[j]
 
 
-@inlined
+@borrowing
 def split_along_row(trial, products):
     """(c, ‖d‖²) of y − center = c·a + d with ⟨a, d⟩ = 0; where that cancels digits, d is split once more."""
     y, center, _, a, _ = trial
@@ -333,7 +333,7 @@ def split_along_row(trial, products):
     return c, d_sq
 
 
-@inlined
+@borrowing
 def project_onto_plane(trial, nu, a_sq, far, x):
     """x = y − ν a on the plane ⟨a, x⟩ = b; from far away projected twice."""
     y, _, _, a, b = trial
@@ -345,7 +345,7 @@ def project_onto_plane(trial, nu, a_sq, far, x):
             x[j] -= step * a[j]
 
 
-@inlined
+@borrowing
 def project_again_onto_rim(trial, foot, rim, a_sq, x):
     """Moves x, which is near, to the sphere in the plane around center + foot·a of radius ``rim``."""
     _, center, _, a, _ = trial
@@ -361,7 +361,7 @@ def project_again_onto_rim(trial, foot, rim, a_sq, x):
         x[j] = center[j] + foot * a[j] + stretch * x[j]
 
 
-@njit
+@borrowing
 def ball_row_prox(trial, max_multiplier, x):
     """The prox of one trial in x, in closed form: inside, on the sphere, on the plane, or on both. Returns (ν, status).
 
