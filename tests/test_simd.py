@@ -16,7 +16,7 @@ import cocopt
 from cocopt import Box, constraints, kernels
 from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
-from cocopt.geometry.batch import A_FEW, IN_STEP
+from cocopt.geometry.batch import MIN_SIMD_TRIALS, SIMD_MAX_SIZE
 from cocopt.kernels.status import CONVERGED
 
 TRIALS = 21  # more than eight, and not a multiple of it
@@ -63,7 +63,7 @@ def in_step(K: Box, A: Array, b: Array, y: Array, price: Any = (np.inf,)) -> tup
     M, n = A.shape[-2:]
     dim_memory, row_memory = (np.full(memory.shape, np.nan) for memory in kernels.workspace_memory(M, n))
     caps, memory = np.full(M, np.inf), np.full(kernels.lane_memory(M, n).shape, np.nan)  # what it holds must not matter
-    found = kernels.box_rows_in_step(y, K.lower, K.upper, A, b, np.array(price), caps, dim_memory, row_memory, memory)
+    found = kernels.box_rows_simd(y, K.lower, K.upper, A, b, np.array(price), caps, dim_memory, row_memory, memory)
     return *found, not np.isnan(dim_memory).all()
 
 
@@ -72,8 +72,8 @@ def in_step(K: Box, A: Array, b: Array, y: Array, price: Any = (np.inf,)) -> tup
 @given(n=st.integers(1, 8), M=st.integers(1, 8), seed=seeds)
 def test_each_trial_is_projected(kind: str, n: int, M: int, seed: int) -> None:
     K, A, b, y = draw(kind, n, M, seed)
-    assert M * n <= IN_STEP
-    assert TRIALS >= A_FEW
+    assert M * n <= SIMD_MAX_SIZE
+    assert TRIALS >= MIN_SIMD_TRIALS
     found = solve_projection(K, constraints.Affine(A, b), y)
     assert found.method == "kernel"
     x, nu = found.point, found.multipliers
@@ -131,7 +131,7 @@ def test_one_row_and_its_cap(n: int, seed: int) -> None:
     K, A, b, y = draw("ordinary", n, 1, seed)
     cap = np.random.default_rng(seed).choice([0.0, 0.1, 1.0, 1e3, np.inf], TRIALS)
     x, nu, status = (
-        kernels.box_halfspace_in_step(y, K.lower, K.upper, A[:, 0], b[:, 0], cap, kernels.lane_memory(1, n))
+        kernels.box_halfspace_simd(y, K.lower, K.upper, A[:, 0], b[:, 0], cap, kernels.lane_memory(1, n))
     )  # fmt: skip
     assert (status == CONVERGED).all()
     np.testing.assert_allclose(np.clip(y - nu[:, None] * A[:, 0], K.lower, K.upper), x, rtol=0, atol=1e-13)

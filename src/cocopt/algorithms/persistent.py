@@ -52,8 +52,13 @@ def decode_constraint(spec: Mapping[str, Any], arrays: Arrays) -> Constraint:
 
 def store_intersection(intersection: PersistentIntersection, name: str) -> tuple[dict[str, Any], Arrays]:
     """All of it but K and the leading axes, as plain values and arrays whose names begin with ``name``."""
-    plain, arrays = intersection.arrays()
-    arrays = {f"{name}.{key}": array for key, array in arrays.items()}
+    plain, arrays = intersection.stored(), {}
+    for key, value in [*plain.items()]:
+        if isinstance(value, np.ndarray):
+            arrays[f"{name}.{key}"] = plain.pop(key)
+    if plain["archive"] is not None:
+        arrays.update({f"{name}.archive.{key}": array for key, array in plain["archive"].items()})
+    plain["archive"] = plain["archive"] is not None
     plain["curved"] = []
     for i, constraint in enumerate(intersection.curved):
         spec, own = encode_constraint(constraint, f"{name}.curved.{i}")
@@ -66,7 +71,10 @@ def restore_intersection(
     K: ConvexSet, batch: tuple[int, ...], plain: Mapping[str, Any], arrays: Arrays, name: str
 ) -> PersistentIntersection:
     """What `store_intersection` described."""
-    curved = tuple(decode_constraint(spec, arrays) for spec in plain["curved"])
-    prefix = f"{name}."
-    own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-    return PersistentIntersection.from_arrays(K, batch, curved, plain, own)
+    parts = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if key.startswith(f"{name}.")}
+    fields = {key: array for key, array in parts.items() if "." not in key}
+    archive = {key.removeprefix("archive."): array for key, array in parts.items() if key.startswith("archive.")}
+    curved = [decode_constraint(spec, arrays) for spec in plain["curved"]]
+    return PersistentIntersection.from_stored(
+        K, batch, {**plain, **fields, "archive": archive if plain["archive"] else None, "curved": curved}
+    )

@@ -1,13 +1,13 @@
-"""Projection onto everything seen so far: K and a stack of constraints that grows every round.
+"""Projection onto the intersection of K and all constraints so far, a stack that grows every round.
 
-Of the rows seen few can bind, and fewer do. Each trial keeps
+Of the rows so far few can bind, and fewer do. Each trial keeps
 
-- a working set: the rows that bound last time, or nearly, where the next projection starts;
-- lists of the rows that matter *near* its point, each with a ball around an anchor in which no other row can be
-  violated (a normalised row is met wherever ‖x − anchor‖ is at most its slack at the anchor): a short one, one with
-  four times its room out of which it is made, and so on. While the point stays in the balls, only the short list is
-  looked through; when it leaves, those of the next list are, once, and seldom all;
-- an outer box of the intersection: a row that is slack all over it is implied by the others and can be forgotten.
+- a working set: the rows that bound in the last projection, or nearly, from which the next projection starts;
+- lists of the rows *near* its last point, each with a ball around an anchor in which no other row can be violated (a
+  normalised row is satisfied wherever ‖x − anchor‖ is at most its slack at the anchor): a short one, one of four times
+  its capacity from which it is made, and so on. While the point stays in the balls, only the short list is searched;
+  when it leaves, the next list is searched, once, and seldom all rows;
+- an outer box of the intersection: a row that is slack all over it is implied by the others and can be dropped.
 
 Nothing of this approximates: a point is accepted when no row at all is violated by more than rounding.
 """
@@ -23,27 +23,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, describe, make_tuple
 from cocopt.constraints import Affine, Constraint, Stack
-from cocopt.errors import InfeasibleRound
+from cocopt.errors import InfeasibleRound, StateError
 from cocopt.geometry.ladder import Request, solve
-from cocopt.geometry.problem import SATISFIED
 from cocopt.geometry.project import Projection, _trial
 from cocopt.sets.base import ConvexSet
+from cocopt.tolerances import ROUNDING_PERSISTENT, SATISFIED, TINY
 
-__all__ = ["PersistentIntersection"]
+__all__ = ["Archive", "NearbyRows", "PersistentIntersection", "PolyhedronRows", "RowStore"]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Arrays = dict[str, NDArray[Any]]
 
-ROUNDING = 1e-13  # a row violated by less than this share of its terms counts as satisfied
-TIGHT = 1e-9  # a row with less slack than this share of its terms counts as binding, and starts the next working set
-ROOM = 64  # with fewer rows than twice this none are forgotten
-FEW = 16  # dimensions for which the first list has one block; for more it has two
-LEVELS = 2  # lists at least; there are more if the last has not room for a quarter of the rows
-HELD = 256  # rows that a working set of the kernel has room for at most; if more have to be held the ladder takes over
-JOIN = 4  # rows that join a working set of the ladder at a time
+BINDING_SLACK = 1e-9  # rows with less slack than this share of their terms are in the next working set
+CURVED_BINDING_SLACK = 1e-6  # the same for curved constraints
+SMALL_STORE = 64  # a store with fewer rows than twice this is not trimmed
+MAX_ONE_BLOCK_DIM = 16  # up to this dimension the first list has one block; two from there on
+MIN_LISTS = 2  # there are more if the last has not room for a quarter of the rows
+MAX_WORKING_SET = 256  # rows in a working set of the kernel at most; if more are needed the ladder takes over
+ADDED_BY_LADDER = 4  # rows that are added to a working set of the ladder at a time
+MAX_COUNT = 2**53  # of rounds and rows in a stored state: beyond it floating-point numbers skip integers
 _EVERY, _NONE = np.ones(1, dtype=bool), np.zeros(1, dtype=bool)  # of the trials
 
 
@@ -65,112 +65,158 @@ def _resized(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
     return buffer
 
 
-def _spread(array: Array, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array:
-    """The array broadcast to one shape, laid out in another of the same size."""
-    if array.shape != shape:  # which is not for nothing
+def _as_trials(array: Array, shape: tuple[int, ...], flat: tuple[int, ...]) -> Array:
+    """The array broadcast to one shape, as another of the same size whose first axis are the trials."""
+    if array.shape != shape:  # (broadcasting to the same shape takes time, too)
         array = np.broadcast_to(array, shape)
     return np.ascontiguousarray(array.reshape(flat))
 
 
-def _seen(array: NDArray[Any], size: Integers) -> NDArray[Any]:
+def _first(array: NDArray[Any], size: Integers) -> NDArray[Any]:
     """The first ``size`` entries of each trial, 0 for the others."""
-    seen = np.arange(array.shape[1]) < size[:, None]
-    return np.where(seen.reshape(*seen.shape, *(1,) * (array.ndim - 2)), array, array.dtype.type(0))
+    first = np.arange(array.shape[1]) < size[:, None]
+    return np.where(first.reshape(*first.shape, *(1,) * (array.ndim - 2)), array, array.dtype.type(0))
 
 
-class Store(NamedTuple):
-    """Normalised rows ⟨unit, x⟩ ≤ right of each of B trials, in buffers that later versions share.
+def _require(condition: Any, name: str, expected: str, value: Any) -> None:
+    """Raises `StateError` unless what was stored can have come from a run."""
+    if not condition:
+        raise StateError(f"{name}: expected {expected}, got {describe(value)}")
 
-    A version sees the first ``size`` rows of each trial. The newest one appends in place, any other (after a round
-    that failed, say) to a copy.
+
+def _stored_array(fields: Mapping[str, Any], name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
+    """A field of a stored state that is an array of this shape; ranges are checked by the caller."""
+    array = fields[name]
+    fits = type(array) is np.ndarray and array.dtype == dtype and array.shape == shape
+    _require(fits, name, f"an array of {np.dtype(dtype)} with shape {shape}", array)
+    return array
+
+
+class RowStore(NamedTuple):
+    """Normalised rows ⟨unit, x⟩ ≤ rhs of each of B trials, in buffers that later versions share.
+
+    A version has the first ``size`` rows of each trial. The newest one appends in place, any other (after a round that
+    failed, say) to a copy.
     """
 
     unit: Array  # (B, capacity, n)
-    right: Array  # (B, capacity)
+    rhs: Array  # (B, capacity)
     norm: Array  # (B, capacity), the length that the row had
     size: Integers  # (B,)
-    most: int  # the largest of these
+    largest_size: int
     version: int
-    newest: list[int]  # one number that all versions share
+    newest: list[int]  # one number that all versions share: the newest of them
 
     @classmethod
-    def of(cls, unit: Array, right: Array, norm: Array, size: Integers) -> Store:
+    def of(cls, unit: Array, rhs: Array, norm: Array, size: Integers) -> RowStore:
         """The rows given."""
-        return cls(unit, right, norm, size, int(size.max(initial=0)), 0, [0])
+        return cls(unit, rhs, norm, size, int(size.max(initial=0)), 0, [0])
 
     @classmethod
-    def empty(cls, trials: int, dim: int) -> Store:
+    def empty(cls, trials: int, dim: int) -> RowStore:
         """No rows yet."""
-        unit, right, norm = np.zeros((trials, 1, dim)), np.zeros((trials, 1)), np.zeros((trials, 1))
-        return cls.of(unit, right, norm, np.zeros(trials, dtype=np.int64))
+        unit, rhs, norm = np.zeros((trials, 1, dim)), np.zeros((trials, 1)), np.zeros((trials, 1))
+        return cls.of(unit, rhs, norm, np.zeros(trials, dtype=np.int64))
 
-    def plus(self, A: Array, b: Array) -> Store | None:
+    def plus(self, A: Array, b: Array) -> RowStore | None:
         """With the rows A (B, M, n), b (B, M), but for those with b = +inf; None if some length overflows."""
-        store, most, newest = self, self.most + b.shape[1], self.version == self.newest[0]
-        if not newest or most > self.right.shape[1]:
-            unit, right, norm = (_resized(part, 1, 2 * most) for part in self[:3])
-            store = (
-                self._replace(unit=unit, right=right, norm=norm) if newest else Store.of(unit, right, norm, self.size)
-            )
-        store.newest[0] += 1
-        size = kernels().append(A, b, store.size, store.unit, store.right, store.norm)
+        unit, rhs, norm, size, largest, version, newest = self
+        needed = largest + b.shape[1]
+        if version != newest[0] or needed > rhs.shape[1]:
+            unit, rhs, norm = (_resized(part, 1, 2 * needed) for part in (unit, rhs, norm))
+            newest = newest if version == newest[0] else [0]
+        newest[0] += 1
+        size = kernels().append_rows(A, b, size, unit, rhs, norm)
         if np.minimum.reduce(size, initial=0) < 0:
             return None
-        most = int(np.maximum.reduce(size, initial=0))
-        return Store(store.unit, store.right, store.norm, size, most, store.newest[0], store.newest)
+        return RowStore(unit, rhs, norm, size, int(np.maximum.reduce(size, initial=0)), newest[0], newest)
 
-    def take(self, trials: Integers, index: Integers) -> tuple[Array, Array]:
-        """(A, b) of some rows of some trials as they were told, index (trials, k); −1 for a row with b = +inf."""
+    def select(self, trials: Integers, index: Integers) -> tuple[Array, Array]:
+        """(A, b) of some rows of some trials as they were given, index (trials, k); −1 for a row with b = +inf."""
         trials, at = trials[:, None], np.maximum(index, 0)
         norm = self.norm[trials, at]
-        b = np.where(index < 0, np.inf, self.right[trials, at] * norm)
+        b = np.where(index < 0, np.inf, self.rhs[trials, at] * norm)
         return self.unit[trials, at] * norm[..., None], b
 
-    def arrays(self) -> Arrays:
-        """What this version sees, zeros elsewhere."""
-        most = max(self.most, 1)
-        unit, right, norm = (_seen(part[:, :most], self.size) for part in self[:3])
-        return {"unit": unit, "right": right, "norm": norm, "size": self.size}
+    def stored(self) -> dict[str, Any]:
+        """The rows of this version, zeros behind them."""
+        most = max(self.largest_size, 1)
+        unit, rhs, norm = (_first(part[:, :most], self.size) for part in (self.unit, self.rhs, self.norm))
+        return {"unit": unit, "rhs": rhs, "norm": norm, "size": self.size}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any], trials: int, dim: int) -> RowStore:
+        """What `stored` returned, checked."""
+        size = _stored_array(stored, "size", (trials,), np.int64)
+        _require(((size >= 0) & (size < MAX_COUNT)).all(), "size", "non-negative numbers of rows", size)
+        most = max(int(size.max(initial=0)), 1)
+        unit = _stored_array(stored, "unit", (trials, most, dim))
+        rhs, norm = _stored_array(stored, "rhs", (trials, most)), _stored_array(stored, "norm", (trials, most))
+        for name, part in (("unit", unit), ("rhs", rhs), ("norm", norm)):
+            _require(np.isfinite(part).all(), name, "finite numbers", part)
+            _require((_first(part, size) == part).all(), name, "zeros behind the last row", part)
+        _require((_first(norm, size) >= 0.0).all() and (norm > 0.0).sum() == size.sum(), "norm", "lengths", norm)
+        length = np.sqrt(np.vecdot(unit, unit))
+        # rows whose squares underflow are stored as they are, or with a length of few digits
+        tiny = (norm <= TINY) | ((norm == 1.0) & (length <= TINY))
+        normalised = (np.abs(length - 1.0) <= 1e-9) | (tiny & (length <= 2.0))
+        _require(normalised[np.arange(most) < size[:, None]].all(), "unit", "rows of length 1", unit)
+        return cls.of(unit, rhs, norm, size)
 
 
 class NearbyRows(NamedTuple):
-    """The rows of each trial that matter around some anchors: the lists that `cocopt.kernels.persistent` describes.
+    """Lists of each trial's rows that matter around some anchors (see `cocopt.kernels.persistent.lists`).
 
-    Changed in place, and not stored, since no result depends on them to the last bit: a version of
-    `PersistentIntersection` whose store they do not serve begins anew.
+    A cache: changed in place, and not stored, since no result depends on it to the last bit. A version of
+    `PersistentIntersection` with another store begins a new one.
     """
 
     blocks: Array  # (B, blocks of all lists, n + 2, BLOCK)
-    around: Array  # (B, n + 2, WIDTH): a column a list
-    counts: Integers  # (B, 2, lists)
-    work: Array  # memory for one trial
-    newest: list[int]  # they serve versions of the store that share this
-    version: list[int]  # one number: the version that they served last; they may know rows that came with it
-    enough: int  # rows of the store that these lists are enough for
+    balls: Array  # (B, n + 2, MAX_LISTS): a column is a list's anchor, its radius, and the radius that it had last
+    counts: Integers  # (B, 3, lists): rows in each list, rows of the store that it knows, rows evaluated so far
+    memory: Array  # for one trial
+    newest: list[int]  # the lists belong to versions of the store that share this
+    version: list[int]  # one number: the version that used them last; they may have rows that came with it
+    max_rows: int  # rows in the store up to which there are lists enough
 
     @classmethod
-    def begin(cls, store: Store) -> NearbyRows:
-        """Lists of none, with a radius only if the store is empty."""
+    def begin(cls, store: RowStore) -> NearbyRows:
+        """Empty lists, with a radius only if the store is empty."""
         trials, _, n = store.unit.shape
-        block, most = kernels().BLOCK, kernels().WIDTH
-        last, levels = 1 if n <= FEW else 2, 1
+        block, max_lists = kernels().BLOCK, kernels().MAX_LISTS
+        last, lists = 1 if n <= MAX_ONE_BLOCK_DIM else 2, 1
         total = last
-        while levels < LEVELS or (4 * block * last < store.most and levels < most):
-            last, levels = 4 * last, levels + 1
+        while lists < MIN_LISTS or (4 * block * last < store.largest_size and lists < max_lists):
+            last, lists = 4 * last, lists + 1
             total += last
-        blocks, around = np.zeros((trials, total, n + 2, block)), np.zeros((trials, n + 2, most))
-        counts = np.zeros((trials, 2, levels), dtype=np.int64)
-        around[:, n] = np.where(store.size > 0, -np.inf, np.inf)[:, None]
+        blocks, balls = np.zeros((trials, total, n + 2, block)), np.zeros((trials, n + 2, max_lists))
+        counts = np.zeros((trials, 3, lists), dtype=np.int64)
+        balls[:, n] = np.where(store.size > 0, -np.inf, np.inf)[:, None]
         counts[:, 1] = store.size[:, None]
-        work = np.empty((2, block * last))
-        enough = 4 * block * last if levels < most else sys.maxsize
-        return cls(blocks, around, counts, work, store.newest, [store.version], enough)
+        memory = np.empty((2, block * last))
+        max_rows = 4 * block * last if lists < max_lists else sys.maxsize
+        return cls(blocks, balls, counts, memory, store.newest, [store.version], max_rows)
+
+    @property
+    def list_sizes(self) -> Integers:
+        """How many rows each list has, (B, lists)."""
+        return self.counts[:, 0]
+
+    @property
+    def radii(self) -> Array:
+        """How far each list reaches from its anchor, (B, lists); negative for a list that is void."""
+        return self.balls[:, -2, : self.counts.shape[-1]]
+
+    def rows_evaluated(self) -> Integers:
+        """How many rows each trial evaluated since the lists were begun, to search them or to make them anew."""
+        total: Integers = self.counts[:, 2].sum(axis=-1)
+        return total
 
 
 class Archive(NamedTuple):
     """All rows of all trials as they came, by which `PersistentIntersection` judges `squares` and emptiness.
 
-    The rows are the first axis, so that those of a round stand together. Buffers are shared as in `Store`.
+    The rows are the first axis, so that those of a round stand together. Buffers are shared as in `RowStore`.
     """
 
     A: Array  # (capacity, B, n)
@@ -184,14 +230,19 @@ class Archive(NamedTuple):
         """The rows given."""
         return cls(A, b, round, round.size, [round.size])
 
+    @classmethod
+    def empty(cls, trials: int, dim: int) -> Archive:
+        """No rows yet."""
+        return cls.of(np.zeros((0, trials, dim)), np.zeros((0, trials)), np.zeros(0, dtype=np.int64))
+
     def plus(self, A: Array, b: Array, t: int) -> Archive:
         """With the rows A (B, M, n), b (B, M) of round t."""
-        told, old, size = self, self.size, self.size + b.shape[1]
+        archive, old, size = self, self.size, self.size + b.shape[1]
         if old != self.newest[0] or size > self.round.size:
-            told = Archive.of(*(_resized(part, 0, 2 * size) for part in self[:3]))
-        told.A[old:size], told.b[old:size], told.round[old:size] = A.swapaxes(0, 1), b.T, t
-        told.newest[0] = size
-        return told._replace(size=size)
+            archive = Archive.of(*(_resized(part, 0, 2 * size) for part in (self.A, self.b, self.round)))
+        archive.A[old:size], archive.b[old:size], archive.round[old:size] = A.swapaxes(0, 1), b.T, t
+        archive.newest[0] = size
+        return archive._replace(size=size)
 
     def of_trial(self, i: int) -> tuple[Array, Array]:
         """(A, b) of one trial."""
@@ -203,6 +254,24 @@ class Archive(NamedTuple):
         first = np.flatnonzero(np.diff(self.round[: self.size], prepend=-1))
         return float(np.square(np.maximum(np.maximum.reduceat(A @ x - b, first), 0.0)).sum())
 
+    def stored(self) -> dict[str, Any]:
+        """The rows of this version."""
+        return {"A": self.A[: self.size], "b": self.b[: self.size], "round": self.round[: self.size]}
+
+    @classmethod
+    def from_stored(cls, stored: Any, trials: int, dim: int, t: int) -> Archive:
+        """What `stored` returned after t rounds, checked."""
+        known = isinstance(stored, Mapping) and stored.keys() == {"A", "b", "round"}
+        _require(known and isinstance(stored["round"], np.ndarray), "archive", "A, b and round", stored)
+        size = stored["round"].size
+        round = _stored_array(stored, "round", (size,), np.int64)
+        A, b = _stored_array(stored, "A", (size, trials, dim)), _stored_array(stored, "b", (size, trials))
+        _require(((round >= 1) & (round <= t)).all(), "round", f"rounds from 1 to {t}", round)
+        _require((np.diff(round) >= 0).all(), "round", "rounds that do not decrease", round)
+        _require(np.isfinite(A).all(), "A", "finite numbers", A)
+        _require((b > -np.inf).all(), "b", "finite numbers or +inf", b)
+        return cls.of(A, b, round)
+
 
 class PolyhedronRows(NamedTuple):
     """A polyhedral K as the kernel takes it: rows of length 1, of which the first are equations."""
@@ -210,7 +279,7 @@ class PolyhedronRows(NamedTuple):
     lower: Array
     upper: Array
     rows: Array
-    right: Array
+    rhs: Array
     equalities: int
 
     @classmethod
@@ -223,13 +292,42 @@ class PolyhedronRows(NamedTuple):
         return cls(poly.lower, poly.upper, poly.A / length[:, None], poly.b / length, poly.equalities)
 
 
+def _outer_box(K: ConvexSet) -> tuple[Array, Array]:
+    """A box that contains K, from its bounds and its diameter."""
+    polyhedral, point = K.polyhedral(), K.project_unchecked(np.zeros(K.dim))
+    lower, upper = point - K.diameter, point + K.diameter
+    if polyhedral is not None:
+        lower, upper = np.maximum(lower, polyhedral.lower), np.minimum(upper, polyhedral.upper)
+    return lower, upper
+
+
+def _indices(stored: Any, count: int) -> tuple[int, ...]:
+    """Distinct indices below ``count``, of a stored state."""
+    known = isinstance(stored, list | tuple) and len(stored) <= count
+    known = known and all(type(i) is int and 0 <= i < count for i in stored) and len(set(stored)) == len(stored)
+    _require(known, "binding", f"distinct indices of {count} constraints", stored)
+    return tuple(stored)
+
+
+def _check_curved(constraint: Any, batch: tuple[int, ...], dim: int) -> None:
+    """Refuses, of a stored state, what is no curved constraint of these trials, or has data that are not finite."""
+    _require(isinstance(constraint, Constraint), "curved", "constraints", constraint)
+    fits = constraint.dim in (None, dim) and constraint.affine() is None
+    try:
+        constraint.require_finite_data()
+        fits = fits and np.broadcast_shapes(constraint.batch, batch) == batch
+    except ValueError as error:  # (also `InvalidInput`)
+        raise StateError(f"curved: {error}") from error
+    _require(fits, "curved", f"curved constraints of trials {batch} in dimension {dim}", constraint)
+
+
 class PersistentIntersection(NamedTuple):
     """S_t = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_t ≤ 0} of each trial, and exact projections onto it.
 
     Immutable: `plus` and `project` return the next version. Affine constraints are kept as rows; those of other kinds
     as they are: all are checked in every projection, which starts with those that bound last time.
 
-    Parameters of `begin`: K, the leading axes of the trials, whether rows that can no longer bind may be forgotten (not
+    Parameters of `begin`: K, the leading axes of the trials, whether rows that can no longer bind may be dropped (not
     only those that repeat another), and whether an archive of all rows is kept nevertheless, which `squares` needs.
     Without one the least violation of an *empty* intersection is that of the rows that are left.
 
@@ -249,15 +347,15 @@ class PersistentIntersection(NamedTuple):
     K: ConvexSet
     batch: tuple[int, ...]
     t: int  # how many constraints came
-    store: Store
-    near: NearbyRows
-    told: Archive | None
-    box: tuple[Array, Array]  # (B, n) each, an outer box; infinite if none may be forgotten for it
-    due: int  # the number of rows at which forgetting is tried next
-    working: Integers  # (B, w), w = 2n + 8 or HELD: the rows that the next projection starts with, then −1
+    store: RowStore
+    nearby: NearbyRows
+    archive: Archive | None
+    outer_box: tuple[Array, Array]  # (B, n) each; infinite if no row may be dropped for it
+    trim_at: int  # the number of rows above which the store is trimmed next
+    working_set: Integers  # (B, w), w = 2n + 8 or MAX_WORKING_SET: what the next projection starts with, then −1
     curved: tuple[Constraint, ...]  # constraints that are not affine
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
-    own: PolyhedronRows | None  # K itself, if it is a polyhedron
+    polyhedron: PolyhedronRows | None  # K itself, if it is a polyhedron
 
     @classmethod
     def begin(
@@ -265,29 +363,21 @@ class PersistentIntersection(NamedTuple):
     ) -> PersistentIntersection:
         """K itself."""
         B, n = prod(batch), K.dim
-        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
-        if forget:
-            poly, middle = K.polyhedral(), K.project_unchecked(np.zeros(n))
-            lower, upper = middle - K.diameter, middle + K.diameter
-            if poly is not None:
-                lower, upper = np.maximum(lower, poly.lower), np.minimum(upper, poly.upper)
-        box = np.broadcast_to(lower, (B, n)), np.broadcast_to(upper, (B, n))
-        told = Archive.of(np.zeros((0, B, n)), np.zeros((0, B)), np.zeros(0, dtype=np.int64)) if archive else None
-        working = np.full((B, min(2 * n + 8, HELD)), -1)
-        store = Store.empty(B, n)
+        lower, upper = _outer_box(K) if forget else (np.full(n, -np.inf), np.full(n, np.inf))
+        store = RowStore.empty(B, n)
         return cls(
-            K,
-            batch,
-            0,
-            store,
-            NearbyRows.begin(store),
-            told,
-            box,
-            2 * ROOM,
-            working,
-            (),
-            ((),) * B,
-            PolyhedronRows.of(K),
+            K=K,
+            batch=batch,
+            t=0,
+            store=store,
+            nearby=NearbyRows.begin(store),
+            archive=Archive.empty(B, n) if archive else None,
+            outer_box=(np.broadcast_to(lower, (B, n)), np.broadcast_to(upper, (B, n))),
+            trim_at=2 * SMALL_STORE,
+            working_set=np.full((B, min(2 * n + 8, MAX_WORKING_SET)), -1),
+            curved=(),
+            binding=((),) * B,
+            polyhedron=PolyhedronRows.of(K),
         )
 
     def plus(self, constraint: Constraint, active: Any = None) -> PersistentIntersection:
@@ -298,19 +388,25 @@ class PersistentIntersection(NamedTuple):
         affine = constraint.affine()
         t = self.t + 1
         if affine is None:
-            trials = tuple((*own, len(self.curved)) for own in self.binding)
-            return self._replace(t=t, curved=(*self.curved, constraint), binding=trials)
+            binding = tuple((*bound, len(self.curved)) for bound in self.binding)
+            return self._replace(t=t, curved=(*self.curved, constraint), binding=binding)
         B, M, n = prod(self.batch), constraint.row_count, self.K.dim
-        A, b = _spread(affine[0], (*self.batch, M, n), (B, M, n)), _spread(affine[1], (*self.batch, M), (B, M))
+        A = _as_trials(affine[0], (*self.batch, M, n), (B, M, n))
+        b = _as_trials(affine[1], (*self.batch, M), (B, M))
         if active is not None:
             b = np.where(np.reshape(active, (B, 1)), b, np.inf)
-        told = None if self.told is None else self.told.plus(A, b, t)
+        archive = None if self.archive is None else self.archive.plus(A, b, t)
         store = self.store.plus(A, b)
         if store is None:
             constraint.raise_nonfinite(np.zeros((*self.batch, n)))
-        return PersistentIntersection(
-            self.K, self.batch, t, store, self.near, told, *self[6:]
-        )  # (`_replace` takes thrice as long)
+        return self._next(t, store, self.nearby, archive, self.working_set)
+
+    def _next(
+        self, t: int, store: RowStore, nearby: NearbyRows, archive: Archive | None, working_set: Integers
+    ) -> PersistentIntersection:
+        """With what changes in every round; `_replace` takes three times as long."""
+        fields = (self.K, self.batch, t, store, nearby, archive, self.outer_box, self.trim_at, working_set)
+        return make_tuple(PersistentIntersection, (*fields, self.curved, self.binding, self.polyhedron))
 
     def project(
         self, point: Array, infeasible: str = "raise", active: Any = None
@@ -326,106 +422,154 @@ class PersistentIntersection(NamedTuple):
         if self.t == 0:
             x = np.where(todo[:, None], self.K.project_unchecked(y), y)
             return self, Projection(x.reshape(*shape, n), "set", np.True_, np.zeros(shape)[()])
-        after, x, left = self._kernel(y, todo)
-        method, every = "kernel", True
+        after, x, left = self._project_by_kernel(y, todo)
+        method, all_feasible = "kernel", True
         if left is not None:  # rarely, unless K or a constraint is curved
             feasible, least = np.ones(B, dtype=bool), np.zeros(B)
-            x[left], feasible[left], method, working, binding = after._ladder(y, left)
+            x[left], feasible[left], method, working_set, binding = after._project_by_ladder(y, left)
             for i in np.flatnonzero(~feasible).tolist():
                 whole = solve(Request(self.K, self._whole(i), y[i], infeasible="nearest"))
                 x[i], feasible[i], least[i], method = whole.point, whole.feasible, whole.least_violation, whole.method
-            every = bool(feasible.all())
-            if infeasible == "raise" and not every:
+            all_feasible = bool(feasible.all())
+            if infeasible == "raise" and not all_feasible:
                 trials = np.flatnonzero(~feasible)
                 raise InfeasibleRound(trials.tolist(), least[trials])
-            after = after._replace(working=working, binding=binding)._moved(x)
+            after = after._replace(working_set=working_set, binding=binding)._recentered(x)
         x = x.reshape(*shape, n)
-        if every:
+        if all_feasible:
             return after._trimmed(todo), Projection(x, method, np.True_, np.zeros(shape)[()])
         return after._trimmed(_NONE), Projection(x, method, feasible.reshape(shape)[()], least.reshape(shape)[()])
 
     def squares(self, point: Array) -> tuple[PersistentIntersection, Array]:
-        """Σ_τ (g_τ^+(x))² over the constraints seen, for each point of shape batch + (n,); needs the archive."""
-        assert self.told is not None
+        """Σ_τ (g_τ^+(x))² over the constraints so far, for each point of shape batch + (n,); needs the archive."""
+        assert self.archive is not None
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
         after, total = self, np.zeros(x.shape[0])
-        if self.told.size:
-            after = self._renewed()
-            # a point of K that violates no row kept violates none that was forgotten
-            worst = kernels().violated(x, True, ROUNDING, *after._rows(), after.near.work, np.zeros(1, dtype=np.int64))[
-                :, 0
-            ]
-            for i in np.flatnonzero((worst >= 0) | ~np.asarray(self.K.contains(x))).tolist():
-                total[i] = self.told.squares(i, x[i])
+        if self.archive.size:
+            after = self._with_lists()
+            # a point of K that violates no row of the store violates none that was dropped
+            violated = after._find_violated(x, _EVERY, 1)[:, 0] >= 0
+            for i in np.flatnonzero(violated | ~np.asarray(self.K.contains(x))).tolist():
+                total[i] = self.archive.squares(i, x[i])
         total = total.reshape(self.batch)
         for constraint in self.curved:
             total = total + np.square(constraint.violation_unchecked(point))
         return after._trimmed(_NONE), total[()]
 
-    def arrays(self) -> tuple[dict[str, Any], Arrays]:
-        """All but K, the leading axes and the curved constraints, as plain values and a few arrays."""
-        arrays: Arrays = {"working": self.working, "lower": self.box[0], "upper": self.box[1]}
-        arrays.update({f"store.{name}": array for name, array in self.store.arrays().items()})
-        if self.told is not None:
-            parts = zip(Archive._fields, self.told[:3], strict=False)
-            arrays.update({f"told.{name}": array[: self.told.size] for name, array in parts})
-        plain = {name: getattr(self, name) for name in ("t", "due", "binding")}
-        return plain, arrays
+    def stored(self) -> dict[str, Any]:
+        """All but K, the leading axes and caches: plain values, arrays, tuples and constraints by name."""
+        return {
+            "t": self.t,
+            "trim_at": self.trim_at,
+            "working_set": self.working_set,
+            "outer_lower": self.outer_box[0],
+            "outer_upper": self.outer_box[1],
+            **self.store.stored(),
+            "archive": None if self.archive is None else self.archive.stored(),
+            "curved": self.curved,
+            "binding": self.binding,
+        }
 
     @classmethod
-    def from_arrays(
-        cls,
-        K: ConvexSet,
-        batch: tuple[int, ...],
-        curved: tuple[Constraint, ...],
-        plain: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> PersistentIntersection:
-        """What `arrays` described."""
+    def from_stored(cls, K: ConvexSet, batch: tuple[int, ...], stored: Any) -> PersistentIntersection:
+        """What `stored` returned; a `StateError` if types, shapes or ranges are not those that a run can reach.
 
-        def part(home: str, fields: tuple[str, ...]) -> list[NDArray[Any]]:
-            return [arrays[f"{home}.{name}"] for name in fields]
-
-        store = Store.of(*part("store", Store._fields[:4]))
-        told = Archive.of(*part("told", Archive._fields[:3])) if "told.A" in arrays else None
-        box, binding = (arrays["lower"], arrays["upper"]), tuple(map(tuple, plain["binding"]))
-        t, due, near = plain["t"], plain["due"], NearbyRows.begin(store)
-        return cls(K, batch, t, store, near, told, box, due, arrays["working"], curved, binding, PolyhedronRows.of(K))
-
-    def _rows(self) -> tuple[Any, ...]:
-        """Store and list as `kernels.persistent.violated` takes them."""
-        return *self.store[:2], self.store.size, *self.near[:3]
-
-    def _renewed(self) -> PersistentIntersection:
-        """With lists that serve this store."""
-        near, store = self.near, self.store
-        if near.newest is store.newest and near.version[0] <= store.version and store.most <= near.enough:
-            near.version[0] = store.version
-            return self
-        return self._replace(near=NearbyRows.begin(store))
-
-    def _kernel(self, y: Array, active: Flags) -> tuple[PersistentIntersection, Array, Integers | None]:
-        """The projections that the compiled kernel finds; which trials it did not do, None if it did all."""
-        own, after = self.own, self._renewed()
-        if self.curved or own is None:
-            return after, y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
-        n, kernel = self.K.dim, kernels()
-        memory = (
-            *kernel.workspace_memory(own.right.size + self.working.shape[1], n),
-            after.near.work,
-            kernel.lane_memory(kernel.ROWS, n),
+        Sequences may be lists. Nothing is allocated before the sizes are known to be those of the arrays given.
+        """
+        empty = cls.begin(K, (0,))
+        _require(isinstance(stored, Mapping), "state", "the fields of an intersection", stored)
+        names = list(empty.stored())
+        _require(set(stored) == set(names), "state", f"the fields {', '.join(names)}", list(stored))
+        B, n, t, trim_at = prod(batch), K.dim, stored["t"], stored["trim_at"]
+        _require(type(t) is int and 0 <= t < MAX_COUNT, "t", "a number of rounds", t)
+        least = 2 * SMALL_STORE
+        _require(type(trim_at) is int and least <= trim_at < MAX_COUNT, "trim_at", f"{least} rows or more", trim_at)
+        store = RowStore.from_stored(stored, B, n)
+        _require(t > 0 or store.largest_size == 0, "size", "no rows before the first round", store.size)
+        lower, upper = (_stored_array(stored, name, (B, n)) for name in ("outer_lower", "outer_upper"))
+        _require(not (np.isnan(lower).any() or np.isnan(upper).any()), "outer_lower", "a box without NaN", lower)
+        working_set = _stored_array(stored, "working_set", (B, empty.working_set.shape[1]), np.int64)
+        ordered = np.sort(working_set, axis=1)
+        valid = ((ordered >= -1) & (ordered < store.size[:, None])).all()
+        valid &= ((ordered[:, 1:] > ordered[:, :-1]) | (ordered[:, 1:] < 0)).all()  # no row twice
+        valid &= ((working_set[:, 1:] < 0) | (working_set[:, :-1] >= 0)).all()  # −1 behind all others
+        _require(valid, "working_set", "distinct indices of rows, then −1", working_set)
+        archive, curved, binding = stored["archive"], stored["curved"], stored["binding"]
+        _require(isinstance(curved, list | tuple) and len(curved) <= t, "curved", f"at most {t} constraints", curved)
+        for constraint in curved:
+            _check_curved(constraint, batch, n)
+        _require(isinstance(binding, list | tuple) and len(binding) == B, "binding", f"{B} sequences", binding)
+        return cls(
+            K=K,
+            batch=batch,
+            t=t,
+            store=store,
+            nearby=NearbyRows.begin(store),
+            archive=None if archive is None else Archive.from_stored(archive, B, n, t),
+            outer_box=(lower, upper),
+            trim_at=trim_at,
+            working_set=working_set,
+            curved=tuple(curved),
+            binding=tuple(_indices(bound, len(curved)) for bound in binding),
+            polyhedron=empty.polyhedron,
         )
-        x, working, status = kernel.box_many_rows(y, active, *own, *after._rows(), self.working, *memory)
+
+    def restored(self, stored: Any, batch: tuple[int, ...]) -> PersistentIntersection:
+        """`from_stored` in place of this one: with the same K, and with an archive if this has one."""
+        found = self.from_stored(self.K, batch, stored)
+        kept, wanted = (part.archive is not None for part in (found, self))
+        _require(kept == wanted, "archive", "rows" if wanted else "none", stored["archive"])
+        return found
+
+    def _row_arguments(self) -> tuple[Any, ...]:
+        """Store and lists as the kernels take them."""
+        unit, rhs, _, size, _, _, _ = self.store
+        nearby = self.nearby
+        return unit, rhs, size, nearby.blocks, nearby.balls, nearby.counts
+
+    def _find_violated(self, x: Array, active: Flags, count: int) -> Integers:
+        """The rows that x violates most in each trial, (B, count), −1 for none."""
+        like = np.zeros(count, dtype=np.int64)
+        found: Integers = kernels().find_violated(
+            x, active, ROUNDING_PERSISTENT, *self._row_arguments(), self.nearby.memory, like
+        )
+        return found
+
+    def _with_lists(self) -> PersistentIntersection:
+        """With lists that belong to this store."""
+        nearby, store = self.nearby, self.store
+        usable = nearby.newest is store.newest and nearby.version[0] <= store.version
+        if usable and store.largest_size <= nearby.max_rows:
+            nearby.version[0] = store.version
+            return self
+        return self._replace(nearby=NearbyRows.begin(store))
+
+    def _project_by_kernel(self, y: Array, active: Flags) -> tuple[PersistentIntersection, Array, Integers | None]:
+        """The projections that the compiled kernel finds; which trials it did not do, None if it did all."""
+        polyhedron, after = self.polyhedron, self._with_lists()
+        if self.curved or polyhedron is None:
+            return after, y.copy(), np.flatnonzero(np.broadcast_to(active, y.shape[:1]))
+        n, kernel, warm_start = self.K.dim, kernels(), self.working_set
+        x, working_set, status = kernel.project_many_rows(
+            y,
+            active,
+            *polyhedron,
+            *after._row_arguments(),
+            warm_start,
+            *kernel.workspace_memory(polyhedron.rhs.size + warm_start.shape[1], n),
+            after.nearby.memory,
+            kernel.lane_memory(kernel.LANE_ROWS, n),
+        )
         left = None
         if np.count_nonzero(status):
             left = np.flatnonzero(status)
-            working[left] = self.working[left]
-        return PersistentIntersection(*after[:8], working, *after[9:]), x, left
+            working_set[left] = warm_start[left]
+        return after._next(self.t, self.store, after.nearby, self.archive, working_set), x, left
 
-    def _moved(self, x: Array) -> PersistentIntersection:
-        """With lists around x where the old ones do not reach."""
-        after = self._renewed()
-        kernels().relist(x, *after._rows(), after.near.work)
+    def _recentered(self, x: Array) -> PersistentIntersection:
+        """With lists around x where the old ones do not cover it."""
+        after = self._with_lists()
+        kernels().recenter_lists(x, *after._row_arguments(), after.nearby.memory)
         return after
 
     def _trimmed(self, proven: Flags) -> PersistentIntersection:
@@ -435,68 +579,71 @@ class PersistentIntersection(NamedTuple):
         the way from that point to one that violates only such a row, it would have to bind inside the box. In others
         none may go; where the box is infinite, none does.
         """
-        if self.store.most <= self.due or not (proven.any() or np.isinf(self.box[0]).all()):
+        if self.store.largest_size <= self.trim_at or not (proven.any() or np.isinf(self.outer_box[0]).all()):
             return self
-        unit, right, norm, size = self.store[:4]
-        sure, box = proven[:, None], self.box
+        unit, rhs, norm, size, _, _, _ = self.store
+        sure, box = proven[:, None], self.outer_box
         outer = np.where(sure, box[0], -np.inf), np.where(sure, box[1], np.inf)
-        *tight, place = kernels().tighten(unit, right, size, *outer)
+        *tight, place = kernels().find_redundant(unit, rhs, size, *outer)
         lower, upper = (np.where(sure, new, old) for new, old in zip(tight, box, strict=True))
-        most = int(place.max(initial=-1)) + 1
-        like = np.zeros(2 * max(most, ROOM), dtype=np.int64)
-        store = Store.of(*kernels().compact(unit, right, norm, place, like))
-        working = np.where(self.working < 0, -1, np.take_along_axis(place, np.maximum(self.working, 0), axis=1))
-        working = np.take_along_axis(working, np.argsort(working < 0, axis=1, kind="stable"), axis=1)
-        due = 4 * max(most, ROOM)
-        return self._replace(store=store, box=(lower, upper), due=due, working=working)._renewed()
+        most = max(int(place.max(initial=-1)) + 1, SMALL_STORE)
+        like = np.zeros(2 * most, dtype=np.int64)
+        store = RowStore.of(*kernels().keep_rows(unit, rhs, norm, place, like))
+        kept = np.take_along_axis(place, np.maximum(self.working_set, 0), axis=1)
+        working_set = np.where(self.working_set < 0, -1, kept)
+        order = np.argsort(working_set < 0, axis=1, kind="stable")
+        working_set = np.take_along_axis(working_set, order, axis=1)
+        after = self._replace(store=store, outer_box=(lower, upper), trim_at=4 * most, working_set=working_set)
+        return after._with_lists()
 
-    def _ladder(self, y: Array, trials: Integers) -> tuple[Array, Flags, str, Integers, tuple[tuple[int, ...], ...]]:
-        """The same by the ladder of `cocopt.project` on a working set, which the most violated others join.
+    def _project_by_ladder(
+        self, y: Array, trials: Integers
+    ) -> tuple[Array, Flags, str, Integers, tuple[tuple[int, ...], ...]]:
+        """The projections by the ladder of methods on a working set, to which the most violated rows are added.
 
         (points, whether there is one, the method, all working sets and binding curved constraints)
         """
-        held, binding = self.working[trials], list(self.binding)
+        rows, binding = self.working_set[trials], list(self.binding)
         x, feasible, method = y.copy(), np.ones(y.shape[0], dtype=bool), "set"
-        like = np.zeros(JOIN, dtype=np.int64)
         todo = np.arange(trials.size)
         while todo.size:
             own = trials[todo]
-            x[own], feasible[own], method = self._solve(held[todo], [binding[i] for i in own], y, own)
+            x[own], feasible[own], method = self._project_onto(rows[todo], [binding[i] for i in own], y, own)
             active = np.zeros(y.shape[0], dtype=bool)
             active[own] = feasible[own]
-            joins = kernels().violated(x, active, ROUNDING, *self._rows(), self.near.work, like)[trials]
+            added = self._find_violated(x, active, ADDED_BY_LADDER)[trials]
             # none twice, because the solver and this check round differently
-            joins = np.where((joins[:, :, None] == held[:, None]).any(axis=-1), -1, joins)
-            more: Flags = np.asarray((joins >= 0).any(axis=1))
-            held = np.concatenate([held, joins], axis=1)
+            added = np.where((added[:, :, None] == rows[:, None]).any(axis=-1), -1, added)
+            more: Flags = np.asarray((added >= 0).any(axis=1))
+            rows = np.concatenate([rows, added], axis=1)
             for j in todo[feasible[own]] if self.curved else ():
                 i = trials[j]
                 found = self._worst_curved(i, x[i], binding[i])
                 if found is not None:
                     binding[i], more[j] = (*binding[i], found), True
             todo = todo[more[todo]]
-        working = self.working.copy()
-        working[trials] = self._tight(held, x, trials)
+        working_set = self.working_set.copy()
+        working_set[trials] = self._binding_rows(rows, x, trials)
         for i in trials.tolist():
             binding[i] = tuple(c for c in binding[i] if self._binds(c, i, x[i]))
-        return x[trials], feasible[trials], method, working, tuple(binding)
+        return x[trials], feasible[trials], method, working_set, tuple(binding)
 
-    def _tight(self, held: Integers, x: Array, trials: Integers) -> Integers:
-        """Those of the rows held that bind at x, as many as a working set takes, −1 for none."""
-        at, own = np.maximum(held, 0), trials[:, None]
-        right = self.store.right[own, at]
-        slack = right - np.vecdot(self.store.unit[own, at], x[trials][:, None])
+    def _binding_rows(self, rows: Integers, x: Array, trials: Integers) -> Integers:
+        """Those of the rows that bind at x, as many as a working set takes, −1 for none."""
+        at, own = np.maximum(rows, 0), trials[:, None]
+        rhs = self.store.rhs[own, at]
+        slack = rhs - np.vecdot(self.store.unit[own, at], x[trials][:, None])
         size = np.sqrt(np.vecdot(x, x))[own]
-        tight = (held >= 0) & (slack <= TIGHT * (np.abs(right) + size))
-        order = np.argsort(np.where(tight, slack, np.inf), axis=1, kind="stable")[:, : self.working.shape[1]]
-        return np.where(np.take_along_axis(tight, order, axis=1), np.take_along_axis(held, order, axis=1), -1)
+        binds = (rows >= 0) & (slack <= BINDING_SLACK * (np.abs(rhs) + size))
+        order = np.argsort(np.where(binds, slack, np.inf), axis=1, kind="stable")[:, : self.working_set.shape[1]]
+        return np.where(np.take_along_axis(binds, order, axis=1), np.take_along_axis(rows, order, axis=1), -1)
 
-    def _solve(
-        self, held: Integers, curved: list[tuple[int, ...]], y: Array, trials: Integers
+    def _project_onto(
+        self, rows: Integers, curved: list[tuple[int, ...]], y: Array, trials: Integers
     ) -> tuple[Array, Any, str]:
         """The projections onto K, these rows and these curved constraints."""
-        used = int((held >= 0).sum(axis=1).max(initial=0))
-        affine = Affine(*self.store.take(trials, -np.sort(-held, axis=1)[:, :used])) if used else None
+        most = int((rows >= 0).sum(axis=1).max(initial=0))
+        affine = Affine(*self.store.select(trials, -np.sort(-rows, axis=1)[:, :most])) if most else None
         if not self.curved:
             if affine is None:
                 return self.K.project_unchecked(y[trials]), True, "set"
@@ -513,11 +660,11 @@ class PersistentIntersection(NamedTuple):
             x[j], feasible[j], method = found.point, found.feasible, found.method
         return x, feasible, method
 
-    def _worst_curved(self, i: int, x: Array, held: tuple[int, ...]) -> int | None:
-        """The curved constraint that x violates most in units of its terms; None if only those held are violated."""
+    def _worst_curved(self, i: int, x: Array, known: tuple[int, ...]) -> int | None:
+        """The curved constraint that x violates most in units of its terms; None if only those known are violated."""
         worst, found = SATISFIED, None
         for c in range(len(self.curved)):
-            if c not in held:
+            if c not in known:
                 own = self._curved(c, i)
                 excess = float(np.max(own.rows_unchecked(x) / np.maximum(own.magnitude(x), 1e-300)))
                 if excess > worst:
@@ -527,7 +674,7 @@ class PersistentIntersection(NamedTuple):
     def _binds(self, c: int, i: int, x: Array) -> bool:
         """Whether a curved constraint has next to no slack at x."""
         own = self._curved(c, i)
-        return bool((own.rows_unchecked(x) >= -1e-6 * own.magnitude(x)).any())
+        return bool((own.rows_unchecked(x) >= -CURVED_BINDING_SLACK * own.magnitude(x)).any())
 
     def _curved(self, c: int, i: int) -> Constraint:
         """A curved constraint in one trial."""
@@ -535,9 +682,9 @@ class PersistentIntersection(NamedTuple):
 
     def _whole(self, i: int) -> Constraint:
         """Everything that a trial has to satisfy."""
-        if self.told is not None:
-            A, b = self.told.of_trial(i)
+        if self.archive is not None:
+            A, b = self.archive.of_trial(i)
         else:
-            A, b = (part[0] for part in self.store.take(np.array([i]), np.arange(self.store.size[i])[None]))
+            A, b = (part[0] for part in self.store.select(np.array([i]), np.arange(self.store.size[i])[None]))
         affine: list[Constraint] = [Affine(A, b)] if b.size else []
         return Stack([*affine, *(self._curved(c, i) for c in range(len(self.curved)))])

@@ -31,7 +31,7 @@ from cocopt.arrays import (
 )
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InfeasibleRound, InvalidInput, SolverFailure
-from cocopt.geometry.batch import DENSE, joined, kernel_rows, solve_batch
+from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import least_conic, solve_conic
 from cocopt.geometry.cuts import least_cuts, project_cuts, prox_cuts
 from cocopt.geometry.dual import solve_dual
@@ -273,13 +273,13 @@ def _rungs(problem: Problem, cuts: int, tol: float) -> Iterator[tuple[str, Solut
     """What each method that applies has to say, in the order of the ladder."""
     K, constraint, point, _, _ = problem
     polyhedral, affine = K.polyhedral(), constraint.affine()
-    if problem.projects and polyhedral is not None and affine is not None and K.dim <= DENSE:
+    if problem.projects and polyhedral is not None and affine is not None and K.dim <= MAX_DENSE_DIM:
         from cocopt.solvers import daqp
 
         lower, upper, A, b, equalities = joined(polyhedral, *affine)
         x, nu, status = daqp.project(lower, upper, A[None], b[None], equalities, point[None])
         yield "daqp", Solution(x[0], nu[0, len(polyhedral.b) :], int(status[0])), 0
-    conic = solve_conic(problem) if K.dim <= DENSE else None
+    conic = solve_conic(problem) if K.dim <= MAX_DENSE_DIM else None
     if conic is not None:
         yield "clarabel", conic, 0
     solution = solve_dual(problem)
@@ -413,6 +413,6 @@ def _first_rung(K: ConvexSet, constraint: Constraint | None) -> str:
             return f"daqp: an active-set method, {rows} rows"
         if not K.conic:
             return "dual: K is known by its projection alone, one multiplier a row"
-    if K.dim <= DENSE and K.conic and single.conic:
+    if K.dim <= MAX_DENSE_DIM and K.conic and single.conic:
         return "clarabel: K and the constraint as stacked cones, an interior-point method"
     return "cuts: cutting planes from values and subgradients"

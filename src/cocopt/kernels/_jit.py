@@ -33,21 +33,22 @@ _OPTIONS: dict[str, Any] = {
 }
 
 njit = numba.njit(**_OPTIONS)
-# A call hands over some seven words an array: for what is called from few places, and often, its caller takes it in.
+# A call passes some seven words per array: what is called often, and from few places, is compiled into its caller.
 inlined = numba.njit(**_OPTIONS, forceinline=True)
 # The same, for functions that allocate nothing: they borrow their arrays without counting references, which would cost
 # more than the short loops in them.
 borrowing = numba.njit(**_OPTIONS, forceinline=True, _nrt=False)
-# As `inlined`, but sums keep their order: for what has to be the same to the bit wherever it is taken in.
+# As `inlined`, but sums keep their order: for what has to be the same to the bit wherever it is inlined.
 in_order = numba.njit(**{**_OPTIONS, "fastmath": _FAST - {"reassoc"}}, forceinline=True)
 
 _FOLDER = Path(__file__).parent
-_announced = _warned = False
+announced = False  # whether it was said that something is being compiled
+_warned = False
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, what: str) -> Iterator[None]:
-    """One process at a time: numba writes two files a kernel that belong together, and crashes on a mixed pair."""
+def _locked(folder: Path, what: str) -> Iterator[None]:
+    """One process at a time: numba writes two files per kernel that belong together, and crashes on a mixed pair."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written needs no guard
             folder.mkdir(parents=True, exist_ok=True)
@@ -58,15 +59,16 @@ def _alone(folder: Path, what: str) -> Iterator[None]:
 
 
 def _cache_folder(function: Callable[..., None]) -> Path:
-    """Where numba keeps the kernels of this package, and nothing else."""
+    """Where numba keeps the kernels that are defined in the same folder, and nothing else."""
+    source = function.__code__.co_filename
     if not numba.config.CACHE_DIR:
-        return _FOLDER / "__pycache__"
-    return Path(UserProvidedCacheLocator(function, str(_FOLDER / "_jit.py")).get_cache_path())
+        return Path(source).parent / "__pycache__"
+    return Path(UserProvidedCacheLocator(function, source).get_cache_path())
 
 
 def _forget_stale_cache(folder: Path) -> None:
     """Empties numba's cache when any kernel source changed: numba looks only at the file of the outermost function."""
-    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.glob("*.py")))).hexdigest()
+    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.rglob("*.py")))).hexdigest()
     mark = folder / "kernels.sha256"
     if mark.exists() and mark.read_bytes() == fingerprint.encode():
         return
@@ -77,10 +79,10 @@ def _forget_stale_cache(folder: Path) -> None:
 
 
 def _announce(folder: Path, name: str) -> None:
-    """Tells someone who waits at a terminal why."""
-    global _announced
-    if not _announced and sys.stderr.isatty() and not any(folder.glob(f"*.{name}-*.nbi")):
-        _announced = True
+    """Says once per process, when a kernel is not in the cache, what the user is waiting for."""
+    global announced
+    if not announced and not any(folder.glob(f"*.{name}-*.nbi")):
+        announced = True
         print("cocopt: compiling kernels, once on this machine; `cocopt compile` compiles all of them", file=sys.stderr)
 
 
@@ -91,9 +93,9 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
         options = {"nopython": True, "fastmath": _FAST}
         folder = _cache_folder(function)
         try:
-            with _alone(folder, "kernels"):
+            with _locked(folder, "kernels"):
                 _forget_stale_cache(folder)
-            with _alone(folder, function.__name__):
+            with _locked(folder, function.__name__):
                 _announce(folder, function.__name__)
                 return numba.guvectorize(signatures, layout, cache=True, **options)(function).ufunc
         except (RuntimeError, OSError) as error:
