@@ -16,7 +16,7 @@ import cocopt
 from cocopt import Box, constraints, kernels
 from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
-from cocopt.geometry.batch import A_FEW, IN_STEP
+from cocopt.geometry.batch import MIN_SIMD_TRIALS, SIMD_MAX_SIZE
 from cocopt.kernels.status import CONVERGED
 
 TRIALS = 21  # more than eight, and not a multiple of it
@@ -77,8 +77,8 @@ def project_simd(
 @given(n=st.integers(1, 8), M=st.integers(1, 8), seed=seeds)
 def test_each_trial_is_projected(kind: str, n: int, M: int, seed: int) -> None:
     K, A, b, y = draw(kind, n, M, seed)
-    assert M * n <= IN_STEP
-    assert TRIALS >= A_FEW
+    assert M * n <= SIMD_MAX_SIZE
+    assert TRIALS >= MIN_SIMD_TRIALS
     found = solve_projection(K, constraints.Affine(A, b), y)
     assert found.method == "kernel"
     x, nu = found.point, found.multipliers

@@ -21,7 +21,7 @@ from cocopt.constraints.base import (
     row_norms,
 )
 from cocopt.errors import InvalidInput
-from cocopt.kernels import core
+from cocopt.kernels import contiguous
 from cocopt.registry import register
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ class Affine(Constraint):
         self.dim: int = rows.shape[-1]
 
     def rows_unchecked(self, x: Array) -> Array:
-        rows: Array = kernels.affine_rows(core(self.A), core(self.b), core(x))
+        rows: Array = kernels.affine_rows(contiguous(self.A), contiguous(self.b), contiguous(x))
         return rows
 
     def violation_unchecked(self, x: Array) -> Array:
-        worst: Array = kernels.affine_violation(core(self.A), core(self.b), core(x))
+        worst: Array = kernels.affine_violation(contiguous(self.A), contiguous(self.b), contiguous(x))
         return worst
 
     def jacobian_unchecked(self, x: Array) -> Array:

@@ -11,150 +11,206 @@ import numpy as np
 from cocopt import kernels
 from cocopt.arrays import Array, all_finite
 from cocopt.constraints import Constraint
-from cocopt.kernels import core
+from cocopt.kernels import contiguous
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
 from cocopt.sets.simplex import Simplex
 
-__all__ = ["DENSE", "Batch", "joined", "kernel_rows", "solve_batch"]
+__all__ = ["MAX_DENSE_DIM", "Batch", "joined", "kernel_rows", "solve_batch"]
 
-KERNEL_ROWS = 128  # more rows go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
-ALONE = 1000  # rows, where there is no DAQP: an interior-point method takes ten to a thousand times as long
-DENSE = 2000  # in more dimensions the solvers' dense n × n matrices are too large, and methods without them take over
-IN_STEP = 100  # up to this product of rows and dimensions eight trials in step are faster than one after another
-A_FEW = 6  # trials, from which on they are
+MAX_KERNEL_ROWS = 128  # more go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
+MAX_KERNEL_ROWS_WITHOUT_DAQP = 1000  # an interior-point method, the only other one, takes 10 to 1000 times as long
+MAX_DENSE_DIM = 2000  # in more dimensions the solvers' dense n × n matrices are too large; other methods take over
+SIMD_MAX_SIZE = 100  # product of rows and dimension up to which eight trials at once are faster than one by one
+MIN_SIMD_TRIALS = 6  # from so many trials on they are
 
-_NO_PRICE = np.array([np.inf])
+_UNBOUNDED_SUM = np.array([np.inf])
 _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection
 
 Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, method
 
 
 def solve_batch(
-    K: ConvexSet, constraint: Constraint, point: Array, cap: Array | None, total: Array | None = None
+    K: ConvexSet,
+    constraint: Constraint,
+    point: Array,
+    max_multiplier: Array | None,
+    max_multiplier_sum: Array | None = None,
 ) -> Batch | None:
-    """The hinge prox of all trials, with a cap for each row or one for their sum; None if another method is needed.
+    """The hinge prox of all trials; None if another method is needed.
 
-    Without caps it is the projection. A single row has a cap of its own.
+    The multipliers are bounded one by one or in their sum; if neither, it is the projection. The multiplier of a single
+    row is always bounded by ``max_multiplier``.
     """
     affine = constraint.affine()
     if affine is None:
         return None
     A, b = affine
-    M = A.shape[-2]
-    point = core(point)
-    if M == 1:
-        row, right = core(A)[..., 0, :], b[..., 0]
-        single = np.inf if cap is None else cap[..., 0]
-        if type(K) is Box:
-            found = _in_step(K, A, b, point, None if cap is None else cap[..., 0])
-            if found is not None:
-                return found
-            x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, row, right, single)
-            return x, nu[..., None], status, "kernel"
-        if type(K) is Ball:
-            x, nu, status = kernels.ball_halfspace(point, K.center, K.radius, row, right, single)
-            return x, nu[..., None], status, "kernel"
-        if type(K) is Simplex:
-            x, nu, status = kernels.simplex_halfspace(point, K.total, row, right, single)
-            return x, nu[..., None], status, "kernel"
+    point = contiguous(point)
+    if A.shape[-2] == 1 and type(K) in (Box, Ball, Simplex):
+        return _solve_one_row(K, A, b, point, max_multiplier)
     if type(K) is Ball:
-        if kernel_rows(K) < M:
-            return None
-        caps, memory = _caps(cap, M), kernels.workspace_memory(M, K.dim)
-        if total is not None:
-            return *kernels.ball_rows_sum(point, K.center, K.radius, core(A), core(b), total, caps, *memory), "kernel"
-        return *kernels.ball_rows(point, K.center, K.radius, core(A), core(b), caps, *memory), "kernel"
-    if type(K) is Box and cap is None:
-        found = _in_step(K, A, b, point, total)
+        return _solve_ball(K, A, b, point, max_multiplier, max_multiplier_sum)
+    if type(K) is Box:
+        found = _solve_box(K, A, b, point, max_multiplier, max_multiplier_sum)
         if found is not None:
             return found
-    if type(K) is Box and M <= KERNEL_ROWS and total is None:
-        caps, memory = _caps(cap, M), kernels.workspace_memory(M, K.dim)
-        return *kernels.box_rows(point, K.lower, K.upper, core(A), core(b), caps, _NO_EQUALITIES, *memory), "kernel"
     polyhedral = K.polyhedral()
     if polyhedral is None:
         return None
+    own, projects = polyhedral.b.size, max_multiplier is None and max_multiplier_sum is None
+    if own + A.shape[-2] > kernel_rows(K, projects):
+        daqp_applies = projects and K.dim <= MAX_DENSE_DIM
+        return _solve_daqp(*joined(polyhedral, A, b), own, point) if daqp_applies else None
+    if max_multiplier_sum is None:
+        return _solve_polyhedron(polyhedral, A, b, point, max_multiplier)
+    return _solve_polyhedron_sum(polyhedral, A, b, point, max_multiplier_sum)
+
+
+def _solve_one_row(K: ConvexSet, A: Array, b: Array, point: Array, max_multiplier: Array | None) -> Batch:
+    """A single row over a box, a ball or a simplex."""
+    bound = None if max_multiplier is None else max_multiplier[..., 0]
+    row = contiguous(A)[..., 0, :], b[..., 0], np.inf if bound is None else bound
+    if isinstance(K, Box):
+        shape = _simd_shape(A, point)
+        if shape is not None:
+            return _solve_box_simd(K, A, b, point, bound, shape)
+        x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, *row)
+    elif isinstance(K, Ball):
+        x, nu, status = kernels.ball_halfspace(point, K.center, K.radius, *row)
+    else:
+        assert isinstance(K, Simplex)
+        x, nu, status = kernels.simplex_halfspace(point, K.total, *row)
+    return x, nu[..., None], status, "kernel"
+
+
+def _solve_ball(
+    K: Ball, A: Array, b: Array, point: Array, max_multiplier: Array | None, max_multiplier_sum: Array | None
+) -> Batch | None:
+    """Several rows over a ball; None if there are too many."""
+    M = A.shape[-2]
+    if kernel_rows(K) < M:
+        return None
+    rows, memory = (contiguous(A), contiguous(b)), kernels.workspace_memory(M, K.dim)
+    if max_multiplier_sum is None:
+        bounds = _row_bounds(max_multiplier, M)
+        return *kernels.ball_rows(point, K.center, K.radius, *rows, bounds, *memory), "kernel"
+    return *kernels.ball_rows_sum(
+        point, K.center, K.radius, *rows, max_multiplier_sum, _unbounded(M), *memory
+    ), "kernel"
+
+
+def _solve_box(
+    K: Box, A: Array, b: Array, point: Array, max_multiplier: Array | None, max_multiplier_sum: Array | None
+) -> Batch | None:
+    """Several rows over a box; None if there are many, or if their sum is bounded and there are not many trials."""
+    M = A.shape[-2]
+    shape = _simd_shape(A, point) if max_multiplier is None else None
+    if shape is not None:
+        return _solve_box_simd(K, A, b, point, max_multiplier_sum, shape)
+    if M > MAX_KERNEL_ROWS or max_multiplier_sum is not None:
+        return None
+    bounds, memory = _row_bounds(max_multiplier, M), kernels.workspace_memory(M, K.dim)
+    rows = contiguous(A), contiguous(b)
+    return *kernels.box_rows(point, K.lower, K.upper, *rows, bounds, _NO_EQUALITIES, *memory), "kernel"
+
+
+def _solve_polyhedron(polyhedral: Polyhedral, A: Array, b: Array, point: Array, max_multiplier: Array | None) -> Batch:
+    """Several rows over a polyhedron, their multipliers bounded one by one."""
+    M, n = A.shape[-2:]
+    own, equalities = map(contiguous, polyhedral[:4]), polyhedral.equalities
+    rows, memory = (contiguous(A), contiguous(b)), kernels.workspace_memory(polyhedral.b.size + M, n)
+    bounds = _row_bounds(max_multiplier, M)
+    return *kernels.polyhedron_rows(point, *own, equalities, *rows, bounds, *memory), "kernel"
+
+
+def _solve_polyhedron_sum(polyhedral: Polyhedral, A: Array, b: Array, point: Array, max_multiplier_sum: Array) -> Batch:
+    """Several rows over a polyhedron, the sum of their multipliers bounded."""
     own = polyhedral.b.size
-    projects = cap is None and total is None
-    if own + M > kernel_rows(K, projects):
-        return _by_daqp(*joined(polyhedral, A, b), own, point) if projects and K.dim <= DENSE else None
-    memory = kernels.workspace_memory(own + M, K.dim)
-    if total is None:
-        where = tuple(map(core, polyhedral[:4]))
-        caps = _caps(cap, M)
-        return *kernels.polyhedron_rows(point, *where, polyhedral.equalities, core(A), core(b), caps, *memory), "kernel"
     lower, upper, A, b, equalities = joined(polyhedral, A, b)
-    caps = _uncapped(own + M)
-    x, nu, status = kernels.box_rows_sum(point, lower, upper, core(A), core(b), total, caps, own, equalities, *memory)
+    M, n = A.shape[-2:]
+    bounds, memory = (max_multiplier_sum, _unbounded(M)), kernels.workspace_memory(M, n)
+    rows = contiguous(A), contiguous(b)
+    x, nu, status = kernels.box_rows_sum(point, lower, upper, *rows, *bounds, own, equalities, *memory)
     return x, nu[..., own:], status, "kernel"
 
 
-def _in_step(K: Box, A: Array, b: Array, point: Array, total: Array | None) -> Batch | None:
-    """The hinge prox of many trials, eight at a time; None if there are only a few, or large ones."""
+def _simd_shape(A: Array, point: Array) -> tuple[int, ...] | None:
+    """The trials' shape if eight at once are the faster way; None if there are only a few, or large ones."""
     M, n = A.shape[-2:]
-    if M * n > IN_STEP or (point.ndim == 1 and A.ndim == 2):
+    if M * n > SIMD_MAX_SIZE or (point.ndim == 1 and A.ndim == 2):
         return None
     shape = point.shape[:-1]
     if shape != A.shape[:-2]:
         shape = np.broadcast_shapes(shape, A.shape[:-2])
-    if prod(shape) < A_FEW:
-        return None
-    price = _NO_PRICE if total is None else _flat(total[..., None], shape, 1)[:, 0]
-    targets = _flat(point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n)), shape, 1)
-    rows, right = _flat(A, shape, 2), _flat(b, shape, 1)
+    return shape if prod(shape) >= MIN_SIMD_TRIALS else None
+
+
+def _solve_box_simd(
+    K: Box, A: Array, b: Array, point: Array, max_multiplier_sum: Array | None, shape: tuple[int, ...]
+) -> Batch:
+    """Rows over a box, eight trials at a time."""
+    M, n = A.shape[-2:]
+    bound = _UNBOUNDED_SUM if max_multiplier_sum is None else _one_axis(max_multiplier_sum[..., None], shape, 1)[:, 0]
+    targets = _one_axis(point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n)), shape, 1)
+    rows, rhs = _one_axis(A, shape, 2), _one_axis(b, shape, 1)
     memory = kernels.lane_memory(M, n)
     if M == 1:
-        x, nu, status = kernels.box_halfspace_simd(targets, K.lower, K.upper, rows[:, 0], right[:, 0], price, memory)
+        x, nu, status = kernels.box_halfspace_simd(targets, K.lower, K.upper, rows[:, 0], rhs[:, 0], bound, memory)
     else:
         memories = *kernels.workspace_memory(M, n), memory
-        x, nu, status = kernels.box_rows_simd(targets, K.lower, K.upper, rows, right, price, _uncapped(M), *memories)
+        x, nu, status = kernels.box_rows_simd(targets, K.lower, K.upper, rows, rhs, bound, _unbounded(M), *memories)
     return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
 
 
-def _flat(array: Array, shape: tuple[int, ...], axes: int) -> Array:
-    """With one leading axis: the trials, or 1 if all have the same."""
+def _one_axis(array: Array, shape: tuple[int, ...], axes: int) -> Array:
+    """With one axis before the last ``axes``: the trials, or 1 if all have the same."""
     own, rest = array.shape[:-axes], array.shape[-axes:]
     if own != shape and prod(own) > 1:
         array = np.broadcast_to(array, shape + rest)
-    return core(array.reshape(-1, *rest))
+    return contiguous(array.reshape(-1, *rest))
 
 
 def kernel_rows(K: ConvexSet, projects: bool = True) -> int:
-    """Up to how many rows, K's own included, the kernels are used, for projections or with caps."""
-    return max(KERNEL_ROWS if projects and type(K) is not Ball and K.dim <= DENSE else ALONE, K.dim // 2)
+    """Up to how many rows, K's own included, the kernels are used, for projections or with bounded multipliers."""
+    has_daqp = projects and type(K) is not Ball and K.dim <= MAX_DENSE_DIM
+    return max(MAX_KERNEL_ROWS if has_daqp else MAX_KERNEL_ROWS_WITHOUT_DAQP, K.dim // 2)
 
 
 def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
     """K's own rows before those of the constraint."""
-    lower, upper, own, right, equalities = polyhedral
+    lower, upper, own, rhs, equalities = polyhedral
     if own.shape[0]:
         A = np.concatenate([np.broadcast_to(own, (*A.shape[:-2], *own.shape)), A], axis=-2)
-        b = np.concatenate([np.broadcast_to(right, (*b.shape[:-1], right.size)), b], axis=-1)
+        b = np.concatenate([np.broadcast_to(rhs, (*b.shape[:-1], rhs.size)), b], axis=-1)
     return lower, upper, A, b, equalities
 
 
-def _caps(cap: Array | None, M: int) -> Array:
-    """The caps of all rows."""
-    return _uncapped(M) if cap is None else core(np.broadcast_to(cap, (*cap.shape[:-1], M)))
+def _row_bounds(max_multiplier: Array | None, M: int) -> Array:
+    """The upper bounds of the multipliers of all rows."""
+    if max_multiplier is None:
+        return _unbounded(M)
+    return contiguous(np.broadcast_to(max_multiplier, (*max_multiplier.shape[:-1], M)))
 
 
 @cache
-def _uncapped(M: int) -> Array:
+def _unbounded(M: int) -> Array:
     return np.full(M, np.inf)
 
 
-def _by_daqp(lower: Array, upper: Array, A: Array, b: Array, equalities: Any, own: int, point: Array) -> Batch | None:
+def _solve_daqp(
+    lower: Array, upper: Array, A: Array, b: Array, equalities: Any, own: int, point: Array
+) -> Batch | None:
     """All trials by DAQP; None if the data are not finite."""
     from cocopt.solvers import daqp
 
     M, n = A.shape[-2:]
     shape = np.broadcast_shapes(A.shape[:-2], point.shape[:-1])
     rows = np.broadcast_to(A, (*shape, M, n)).reshape(-1, M, n)
-    right = np.broadcast_to(b, (*shape, M)).reshape(-1, M)
+    rhs = np.broadcast_to(b, (*shape, M)).reshape(-1, M)
     targets = np.broadcast_to(point, (*shape, n)).reshape(-1, n)
-    if not (all_finite(rows) and all_finite(targets)) or (np.isnan(right) | (right == -np.inf)).any():
+    if not (all_finite(rows) and all_finite(targets)) or (np.isnan(rhs) | (rhs == -np.inf)).any():
         return None
-    x, nu, status = daqp.project(lower, upper, rows, right, int(equalities), targets)
+    x, nu, status = daqp.project(lower, upper, rows, rhs, int(equalities), targets)
     return x.reshape(*shape, n), nu[:, own:].reshape(*shape, M - own), status.reshape(shape), "daqp"

@@ -14,7 +14,7 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.constraints import Affine
 from cocopt.errors import SolverFailure
-from cocopt.geometry.batch import DENSE, joined, kernel_rows, solve_batch
+from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
@@ -62,7 +62,7 @@ def _describe_kernel(request: Request) -> str:
 
 def _daqp_applies(request: Request) -> bool:
     K = request.K
-    polyhedral = K.dim <= DENSE and request.constraint.affine() is not None and K.polyhedral() is not None
+    polyhedral = K.dim <= MAX_DENSE_DIM and request.constraint.affine() is not None and K.polyhedral() is not None
     return polyhedral and request.projects
 
 
@@ -77,7 +77,7 @@ def _solve_daqp(request: Request) -> Solution:
 
 
 def _clarabel_applies(request: Request) -> bool:
-    return request.K.dim <= DENSE and request.K.conic and request.constraint.conic
+    return request.K.dim <= MAX_DENSE_DIM and request.K.conic and request.constraint.conic
 
 
 def _dual_applies(request: Request) -> bool:

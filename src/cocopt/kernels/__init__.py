@@ -1,7 +1,9 @@
 """Compiled kernels (numba gufuncs): leading axes come free, each module compiles on first use and is cached on disk.
 
-A kernel returns, beside its result, one status a trial (see `cocopt.kernels.status`); a caller takes only the trials
-that converged and hands the others to the next method. The last axes of every array must be without gaps (`core`).
+A kernel returns, beside its result, one status per trial (see `cocopt.kernels.status`); a caller takes only the trials
+that converged and hands the others to the next method. The last axes of every array must be contiguous (`contiguous`).
+The arguments of a gufunc are arrays and numbers, results and workspace among them: that is why kernels have more
+parameters than the functions that they call, which pass tuples.
 """
 
 from __future__ import annotations
@@ -17,60 +19,50 @@ import numpy as np
 
 from cocopt.arrays import Array
 
-__all__ = ["compile_all", "core"]
+__all__ = ["compile_all", "contiguous"]
 
-_HOMES = {
-    "add_round": "ledger",
-    "affine_rows": "values",
-    "affine_violation": "values",
-    "ball_halfspace": "halfspace",
-    "ball_rows": "ball",
-    "ball_rows_sum": "sumcap",
-    "box_halfspace": "halfspace",
-    "box_halfspace_simd": "simd.box_halfspace",
-    "box_rows": "rows",
-    "box_rows_simd": "simd.box_rows",
-    "box_rows_sum": "sumcap",
-    "fold": "ledger",
-    "lane_memory": "simd.lanes",
-    "norm_loss": "values",
-    "polyhedron_rows": "polyhedron",
-    "simplex_halfspace": "simplex",
-    "workspace_memory": "workspace",
+# The modules of kernels and what each defines; those that take longest to compile come first.
+_KERNELS = {
+    "persistent": (),  # its users import the package
+    "simd.box_rows": ("box_rows_simd",),
+    "sumcap": ("ball_rows_sum", "box_rows_sum"),
+    "polyhedron": ("polyhedron_rows",),
+    "ball": ("ball_rows",),
+    "rows": ("box_rows",),
+    "halfspace": ("ball_halfspace", "box_halfspace"),
+    "simd.box_halfspace": ("box_halfspace_simd",),
+    "simplex": ("simplex_halfspace",),
+    "ledger": ("add_round", "fold"),
+    "values": ("affine_rows", "affine_violation", "norm_loss"),
 }
+_MEMORY = {"simd.lanes": ("lane_memory",), "workspace": ("workspace_memory",)}
+_MODULE_OF = {name: module for module, names in (_KERNELS | _MEMORY).items() for name in names}
 
 
-def core(array: Array) -> Array:
-    """The array with memory as the kernels want it; itself where that is so already."""
+def contiguous(array: Array) -> Array:
+    """The array with contiguous memory; itself where that is so already."""
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def compile_all() -> Iterator[tuple[str, float]]:
-    """Compiles every kernel that is not compiled yet, one process a core; yields modules and seconds as they end."""
+    """Compiles every kernel that is not compiled yet, one process per core; yields modules and seconds as they end."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    # the longest first
-    modules = [
-        "persistent",
-        "simd.box_rows",
-        "simd.box_halfspace",
-        "sumcap",
-        "ball",
-        "rows",
-        "polyhedron",
-        "halfspace",
-        "simplex",
-        "ledger",
-        "values",
-    ]
-    # an interrupt ends the workers at once, and what is waiting is not begun
-    pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
+    pool = ProcessPoolExecutor(os.cpu_count(), get_context("spawn"), _begin_worker)
     try:
-        for done in as_completed([pool.submit(_compile, module) for module in modules]):
+        for done in as_completed([pool.submit(_compile, module) for module in _KERNELS]):
             yield done.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """An interrupt ends the workers at once, and what is waiting is not begun; only the caller reports progress."""
+    from cocopt.kernels import _jit
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _jit.announced = True
 
 
 def _compile(module: str) -> tuple[str, float]:
@@ -81,7 +73,7 @@ def _compile(module: str) -> tuple[str, float]:
 
 def __getattr__(name: str) -> Any:
     """Kernels by name; a name that was used once is an ordinary attribute from then on."""
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     return value

@@ -18,24 +18,37 @@ try:
 except ImportError:  # Windows has no such locks; there two first runs at once are the user's risk
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["guvectorize", "in_order", "inlined", "njit"]
+__all__ = ["borrowing", "guvectorize", "in_order", "inlined", "njit"]
 
 # Sums may be reordered (that is what lets them use vector units); NaN and infinities keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-njit = numba.njit(cache=False, fastmath=_FAST, error_model="numpy")
-# A call hands over some seven words an array: for what is called from few places, and often, its caller takes it in.
-inlined = numba.njit(cache=False, fastmath=_FAST, error_model="numpy", forceinline=True)
-# The same, but sums keep their order: for what has to be the same to the bit wherever it is taken in.
-in_order = numba.njit(cache=False, fastmath=_FAST - {"reassoc"}, error_model="numpy", forceinline=True)
+# Only kernels are called from Python: without wrappers for that, functions compile in half the time.
+_OPTIONS: dict[str, Any] = {
+    "cache": False,
+    "fastmath": _FAST,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+njit = numba.njit(**_OPTIONS)
+# A call passes some seven words per array: what is called often, and from few places, is compiled into its caller.
+inlined = numba.njit(**_OPTIONS, forceinline=True)
+# The same, for functions that allocate nothing: they borrow their arrays without counting references, which would cost
+# more than the short loops in them.
+borrowing = numba.njit(**_OPTIONS, forceinline=True, _nrt=False)
+# As `inlined`, but sums keep their order: for what has to be the same to the bit wherever it is inlined.
+in_order = numba.njit(**{**_OPTIONS, "fastmath": _FAST - {"reassoc"}}, forceinline=True)
 
 _FOLDER = Path(__file__).parent
-_announced = _warned = False
+announced = False  # whether it was said that something is being compiled
+_warned = False
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, what: str) -> Iterator[None]:
-    """One process at a time: numba writes two files a kernel that belong together, and crashes on a mixed pair."""
+def _locked(folder: Path, what: str) -> Iterator[None]:
+    """One process at a time: numba writes two files per kernel that belong together, and crashes on a mixed pair."""
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written needs no guard
             folder.mkdir(parents=True, exist_ok=True)
@@ -66,10 +79,10 @@ def _forget_stale_cache(folder: Path) -> None:
 
 
 def _announce(folder: Path, name: str) -> None:
-    """Tells someone who waits at a terminal why."""
-    global _announced
-    if not _announced and sys.stderr.isatty() and not any(folder.glob(f"*.{name}-*.nbi")):
-        _announced = True
+    """Says once per process, when a kernel is not in the cache, what the user is waiting for."""
+    global announced
+    if not announced and not any(folder.glob(f"*.{name}-*.nbi")):
+        announced = True
         print("cocopt: compiling kernels, once on this machine; `cocopt compile` compiles all of them", file=sys.stderr)
 
 
@@ -80,9 +93,9 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
         options = {"nopython": True, "fastmath": _FAST}
         folder = _cache_folder(function)
         try:
-            with _alone(folder, "kernels"):
+            with _locked(folder, "kernels"):
                 _forget_stale_cache(folder)
-            with _alone(folder, function.__name__):
+            with _locked(folder, function.__name__):
                 _announce(folder, function.__name__)
                 return numba.guvectorize(signatures, layout, cache=True, **options)(function).ufunc
         except (RuntimeError, OSError) as error:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels._jit import borrowing, inlined, njit
 from cocopt.kernels.ldl import factorise, remove_from_factor, solve_factored, update_factor
 from cocopt.kernels.line import Line, find_root, limit_at_infinity
 from cocopt.kernels.rounding import rounding
@@ -66,7 +66,7 @@ class Direction(NamedTuple):
     curvature: Any  # minus the second derivative of the dual
 
 
-@inlined
+@borrowing
 def normalise(constraint, first, work):
     """Loads rows, scaled to length 1, from the place ``first`` on; one that never binds gets rhs = NEVER_BINDS.
 
@@ -88,7 +88,7 @@ def normalise(constraint, first, work):
     return True
 
 
-@inlined
+@borrowing
 def store_columns(work, count):
     """Transposes the first ``count`` rows if there are enough of them for `compute_residuals` to use columns."""
     if count >= MIN_ROWS_BY_COLUMNS:
@@ -119,7 +119,7 @@ def residuals_by_columns(columns, rhs, count, x, residual):
             residual[i] += last[i] * x_n
 
 
-@inlined
+@borrowing
 def compute_residuals(work, count, x):
     """residual = A x − rhs."""
     if count >= MIN_ROWS_BY_COLUMNS:
@@ -142,7 +142,7 @@ def move_target_closer(y, x, length, target):
     return tau
 
 
-@inlined
+@borrowing
 def list_active_rows(work, count):
     """Lists the rows whose state is ACTIVE; returns their number."""
     active_count = 0
@@ -153,7 +153,7 @@ def list_active_rows(work, count):
     return active_count
 
 
-@inlined
+@borrowing
 def sum_at_bound(work, count, nu):
     """Σ|ν_i| over the rows that are AT_BOUND."""
     total = 0.0
@@ -163,7 +163,7 @@ def sum_at_bound(work, count, nu):
     return total
 
 
-@inlined
+@borrowing
 def subtract_row(work, i, nu):
     """z −= ν_i a_i; returns |ν_i|."""
     for j in range(work.z.shape[0]):
@@ -171,7 +171,7 @@ def subtract_row(work, i, nu):
     return abs(nu[i])
 
 
-@inlined
+@borrowing
 def compute_z(problem, work, nu, active_count):
     """z = y − Aᵀν; returns Σ|ν_i|."""
     total = 0.0
@@ -185,7 +185,7 @@ def compute_z(problem, work, nu, active_count):
     return total
 
 
-@inlined
+@borrowing
 def clip_to_bounds(problem, work, x):
     """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, the sum of their places.
 
@@ -204,7 +204,7 @@ def clip_to_bounds(problem, work, x):
     return np.sqrt(square), changes, places
 
 
-@inlined
+@borrowing
 def count_free(free):
     """How many coordinates are strictly between their bounds."""
     count = 0.0
@@ -213,7 +213,7 @@ def count_free(free):
     return count
 
 
-@inlined
+@borrowing
 def update_free(work, active_count, factored, changes, changed):
     """Adapts the factor to coordinates that became free or met a bound; returns of how many rows it is valid."""
     if changes != 1 or factored != active_count or active_count <= 2:
@@ -225,7 +225,7 @@ def update_free(work, active_count, factored, changes, changed):
     return active_count if valid else 0
 
 
-@inlined
+@borrowing
 def check_active_residuals(work, active_count, x, noise, eps):
     """Whether the residuals of the active rows vanish but for rounding; the largest of them, at least ``noise``."""
     vanish, largest = True, noise
@@ -238,7 +238,7 @@ def check_active_residuals(work, active_count, x, noise, eps):
     return vanish, largest
 
 
-@inlined
+@borrowing
 def find_most_violated_row(work, count, x, threshold, eps):
     """The row whose multiplier leaves its bound with the steepest ascent; −1 if none has more than the threshold."""
     compute_residuals(work, count, x)
@@ -253,7 +253,7 @@ def find_most_violated_row(work, count, x, threshold, eps):
     return found
 
 
-@inlined
+@borrowing
 def newton_direction(problem, work, nu, active_count):
     """direction = Aᵀ newton_step, and what it does to the multipliers and to the dual."""
     a, d = work.direction, work.newton_step
@@ -284,7 +284,7 @@ def newton_direction(problem, work, nu, active_count):
     return Direction(ascent, length, total, max_step, blocking, decreases, curvature)
 
 
-@inlined
+@borrowing
 def stays_on_piece(problem, work, alpha):
     """Whether clip(z − α direction) is linear from 0 to α: there a Newton step is exact."""
     z, a, free, lower, upper = work.z, work.direction, work.free, problem.lower, problem.upper
@@ -296,7 +296,7 @@ def stays_on_piece(problem, work, alpha):
     return others == 0
 
 
-@inlined
+@borrowing
 def line_search(problem, work, x, direction, tol, size):
     """(α, status): the α ≤ max_step that maximises the dual, or INFEASIBLE or TOUCHING if it grows without end.
 
@@ -321,7 +321,7 @@ def line_search(problem, work, x, direction, tol, size):
     return alpha, CONVERGED
 
 
-@inlined
+@borrowing
 def take_step(work, nu, active_count, alpha):
     """Moves the multipliers and z by α along the direction."""
     for p in range(active_count):
@@ -330,7 +330,7 @@ def take_step(work, nu, active_count, alpha):
         work.z[j] -= alpha * work.direction[j]
 
 
-@inlined
+@borrowing
 def set_at_bound(work, nu, blocking):
     """Puts the multiplier of an active row exactly on the bound that it has met; returns the row."""
     i = work.active[blocking]
@@ -341,7 +341,7 @@ def set_at_bound(work, nu, blocking):
     return i
 
 
-@inlined
+@borrowing
 def remove_row(work, active_count, removed):
     """Takes a row from the list of active ones and from the factor; returns of how many rows this is valid."""
     factored = remove_from_factor(work.factor, active_count, removed, work.newton_step)
@@ -350,7 +350,7 @@ def remove_row(work, active_count, removed):
     return factored
 
 
-@inlined
+@borrowing
 def maximise_dual(problem, work, nu, x):
     """The active-set method; ν and the rows' states are the start and the result. Returns a status.
 
@@ -435,7 +435,7 @@ def maximise_dual_in_stages(problem, work, multiplier, x):
     return status, nu
 
 
-@inlined
+@borrowing
 def satisfies_all(work, own, constraint, x):
     """Whether x satisfies K's own rows, which are loaded, and those of the constraint."""
     A, b, _ = constraint
@@ -449,7 +449,7 @@ def satisfies_all(work, own, constraint, x):
     return satisfied
 
 
-@inlined
+@borrowing
 def set_row_states(work, own, equalities, constraint):
     """Equalities are active, other rows not; False if a row of zeros, which asks that 0 ≤ b, cannot be satisfied."""
     _, b, max_multiplier = constraint

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels._jit import borrowing, njit
 from cocopt.kernels.active_set import DualProblem, maximise_dual, move_target_closer, normalise, store_columns
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import distance, dot, norm
@@ -36,7 +36,7 @@ class Bracket(NamedTuple):
     repeats: Any  # how often in a row
 
 
-@inlined
+@borrowing
 def narrow(bracket, sigma, excess):
     """The bracket with σ as its new lower or upper end, by the Illinois rule: no end may stay for ever."""
     low, high, low_excess, high_excess, moved, repeats = bracket
@@ -46,7 +46,7 @@ def narrow(bracket, sigma, excess):
     return Bracket(sigma, high, excess, high_excess * (0.5 if moved == -1 else 1.0), -1, repeats)
 
 
-@inlined
+@borrowing
 def next_sigma(bracket):
     """Inside the bracket by interpolation or, where that is slow, by division; outside if its ends are neighbours."""
     low, high, low_excess, high_excess, _, repeats = bracket
@@ -56,7 +56,7 @@ def next_sigma(bracket):
     return sigma
 
 
-@inlined
+@borrowing
 def load_rows(center, constraint, work, nu):
     """(status, largest |rhs|): loads the rows as functions of x − center, none of them active."""
     _, b, max_multiplier = constraint
@@ -76,7 +76,7 @@ def load_rows(center, constraint, work, nu):
     return status, largest
 
 
-@inlined
+@borrowing
 def scale_multiplier_bounds(s, work, nu):
     """max_multiplier = s·unscaled_max_multiplier; multipliers at or above it are put at it."""
     for i in range(nu.shape[0]):
@@ -89,7 +89,7 @@ def scale_multiplier_bounds(s, work, nu):
             nu[i], work.row_state[i] = most, AT_BOUND
 
 
-@inlined
+@borrowing
 def write_result(K, constraint, s, work, x, nu):
     """x and the multipliers in the units of the problem as it was given."""
     _, b, max_multiplier = constraint

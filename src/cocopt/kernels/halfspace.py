@@ -12,132 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, inlined, njit
-from cocopt.kernels.line import (
-    MANY_COORDINATES,
-    Line,
-    estimate_bracket,
-    find_root,
-    find_root_many,
-    limit_at_infinity,
-    split_coordinates,
-    sums_at_zero,
-    value_and_slope,
-)
+from cocopt.kernels._jit import borrowing, guvectorize
+from cocopt.kernels.box_row import box_row_prox
+from cocopt.kernels.line import Line
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import clip, dot
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY, ROUNDING
+from cocopt.kernels.vectors import dot
+from cocopt.tolerances import FEASIBILITY, ROUNDING
 
 __all__ = ["ball_halfspace", "box_halfspace"]
-
-
-@njit
-def check_start(line, sums, eps):
-    """(CONVERGED if x(0) satisfies the row, UNCONVERGED if not, or NONFINITE; the tolerance for h)."""
-    h, b = sums.inner - line.b, line.b
-    if not (sums.a_sq + sums.y_sq < np.inf and (abs(h) < np.inf or b == np.inf)):
-        return NONFINITE, 0.0
-    if h <= eps * abs(b) or h * h <= eps * eps * sums.a_sq * sums.x_sq:
-        return CONVERGED, 0.0
-    return UNCONVERGED, eps * (np.sqrt(sums.a_sq * (sums.x_sq + sums.y_sq)) + abs(b))
-
-
-class Search(NamedTuple):
-    """What is known of the multiplier of one row."""
-
-    verdict: Any  # as of `check_start`
-    nu: Any
-    h: Any  # h(ν)
-    tol: Any  # what |h| may be for rounding
-    sums: Any
-
-
-@njit
-def find_multiplier(line, max_multiplier, eps):
-    """The root of h, for few coordinates."""
-    sums = sums_at_zero(line)
-    verdict, tol = check_start(line, sums, eps)
-    nu, h = 0.0, sums.inner - line.b
-    if verdict == UNCONVERGED:
-        nu, h = find_root(line, max_multiplier, tol, h, sums.slope)
-    return Search(verdict, nu, h, tol, sums)
-
-
-@njit
-def find_multiplier_many(line, max_multiplier, eps):
-    """The same for many coordinates. Memory is the bottleneck: one pass computes both the sums and the pieces."""
-    bracket = estimate_bracket(line, max_multiplier)
-    changing = np.empty(line.y.shape[0] + 1, dtype=np.int32)
-    sums, pieces = split_coordinates(line, bracket[0], bracket[1], changing)
-    verdict, tol = check_start(line, sums, eps)
-    nu, h = 0.0, sums.inner - line.b
-    if verdict == UNCONVERGED:
-        nu, h = find_root_many(line, max_multiplier, tol, sums, bracket, pieces, changing)
-    return Search(verdict, nu, h, tol, sums)
-
-
-@inlined
-def move_and_clip(line, nu, x):
-    """x = clip(y − ν a); returns ‖x‖²."""
-    y, lower, upper, a, _ = line
-    square = 0.0
-    for j in range(y.shape[0]):
-        p = clip(y[j] - nu * a[j], lower[j], upper[j])
-        x[j] = p
-        square += p * p
-    return square
-
-
-@inlined
-def least_point(line, x):
-    """Of the points that minimise ⟨a, x⟩ over the box the one nearest to y; returns ‖x‖²."""
-    y, lower, upper, a, _ = line
-    square = 0.0
-    for j in range(y.shape[0]):
-        x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else clip(y[j], lower[j], upper[j])
-        square += x[j] * x[j]
-    return square
-
-
-@inlined
-def project_again(line, tol, x):
-    """Projects x, which nearly satisfies the row, once more: y − ν a had lost digits that x can have."""
-    _, lower, upper, a, b = line
-    near = Line(x, lower, upper, a, b)
-    h, slope = value_and_slope(near, 0.0)
-    if h > tol:
-        step, _ = find_root(near, np.inf, tol, h, slope)
-        for j in range(x.shape[0]):
-            x[j] = clip(x[j] - step * a[j], lower[j], upper[j])
-
-
-@njit
-def box_row_prox(line, max_multiplier, x):
-    """The prox of one trial in x; returns (ν, status)."""
-    n, b = line.y.shape[0], line.b
-    eps = rounding(n)
-    if n < MANY_COORDINATES:
-        verdict, nu, h, tol, sums = find_multiplier(line, max_multiplier, eps)
-    else:
-        verdict, nu, h, tol, sums = find_multiplier_many(line, max_multiplier, eps)
-    if verdict != UNCONVERGED:
-        for j in range(n):
-            x[j] = clip(line.y[j], line.lower[j], line.upper[j])
-        return nu, verdict
-    x_sq = move_and_clip(line, nu, x)
-    if nu == max_multiplier:
-        return nu, CONVERGED
-    if not abs(h) <= 16.0 * tol:
-        least = limit_at_infinity(line)
-        if least > -tol:
-            x_sq = least_point(line, x)
-            empty = least > FEASIBILITY * (np.sqrt(sums.a_sq * x_sq) + abs(b))
-            return np.inf, INFEASIBLE if empty else CONVERGED
-        return nu, UNCONVERGED
-    if sums.y_sq > FAR_TARGET * FAR_TARGET * x_sq:
-        project_again(line, eps * (np.sqrt(sums.a_sq * x_sq) + abs(b)), x)
-    return nu, CONVERGED
 
 
 @guvectorize(
@@ -172,7 +55,7 @@ class Products(NamedTuple):
     c_sq: Any  # ‖center‖²
 
 
-@inlined
+@borrowing
 def inner_products(trial):
     """All sums in one pass."""
     y, center, _, a, _ = trial
@@ -187,13 +70,13 @@ def inner_products(trial):
     return Products(a_sq, z_sq, az, ac, c_sq)
 
 
-@inlined
+@borrowing
 def shrink_factor(length, reach, radius):
     """What a vector from the center is multiplied with to end in the ball; 1 up to the length ``reach``."""
     return 1.0 if length <= reach else radius / max(length, 1e-300)
 
 
-@inlined
+@borrowing
 def combine(trial, along_a, along_z, x):
     """x = center + along_a·a + along_z·(y − center)."""
     y, center, _, a, _ = trial
@@ -201,7 +84,7 @@ def combine(trial, along_a, along_z, x):
         x[j] = center[j] + along_a * a[j] + along_z * (y[j] - center[j])
 
 
-@inlined
+@borrowing
 def project_onto_ball(trial, shrink, x):
     """x = center + shrink·(y − center), y itself if shrink = 1."""
     y, center, _, _, _ = trial
@@ -213,7 +96,7 @@ def project_onto_ball(trial, shrink, x):
             x[j] = center[j] + shrink * (y[j] - center[j])
 
 
-@inlined
+@borrowing
 def accept_max_multiplier(trial, max_multiplier, offset, x):
     """Whether the row is still violated, or binds, with its multiplier at the bound; if so, the prox in x."""
     y, center, radius, a, _ = trial
@@ -230,7 +113,7 @@ def accept_max_multiplier(trial, max_multiplier, offset, x):
     return True
 
 
-@inlined
+@borrowing
 def least_point_of_ball(trial, norm_a, norm_z, x):
     """The point of the ball that minimises ⟨a, x⟩, the one nearest to y if all do."""
     _, center, radius, a, _ = trial
@@ -242,7 +125,7 @@ def least_point_of_ball(trial, norm_a, norm_z, x):
         x[j] = center[j] - unit * a[j]
 
 
-@inlined
+@borrowing
 def split_along_row(trial, products):
     """(c, ‖d‖²) of y − center = c·a + d with ⟨a, d⟩ = 0; where that cancels digits, d is split once more."""
     y, center, _, a, _ = trial
@@ -260,7 +143,7 @@ def split_along_row(trial, products):
     return c, d_sq
 
 
-@inlined
+@borrowing
 def project_onto_plane(trial, nu, a_sq, far, x):
     """x = y − ν a on the plane ⟨a, x⟩ = b; from far away projected twice."""
     y, _, _, a, b = trial
@@ -272,7 +155,7 @@ def project_onto_plane(trial, nu, a_sq, far, x):
             x[j] -= step * a[j]
 
 
-@inlined
+@borrowing
 def project_again_onto_rim(trial, foot, rim, a_sq, x):
     """Moves x, which is near, to the sphere in the plane around center + foot·a of radius ``rim``."""
     _, center, _, a, _ = trial
@@ -288,7 +171,7 @@ def project_again_onto_rim(trial, foot, rim, a_sq, x):
         x[j] = center[j] + foot * a[j] + stretch * x[j]
 
 
-@njit
+@borrowing
 def ball_row_prox(trial, max_multiplier, x):
     """The prox of one trial in x, in closed form: inside, on the sphere, on the plane, or on both. Returns (ν, status).
 

@@ -7,7 +7,7 @@ short, so that two columns are eliminated at once.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
-from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels._jit import borrowing, njit
 from cocopt.kernels.vectors import dot
 
 __all__ = ["factorise", "remove_from_factor", "solve_factored", "update_factor"]
@@ -17,7 +17,7 @@ MIN_UPDATED_PIVOT = 1e-9  # a smaller pivot is not updated but computed anew,
 MIN_PIVOT_RATIO = 1e-3  # and so is one that an update would reduce to less than this share
 
 
-@inlined
+@borrowing
 def factorise(work, first, count):
     """Extends the factor of the first ``first`` active rows to the first ``count``.
 
@@ -52,7 +52,7 @@ def factorise(work, first, count):
                     factor[p, p] = 0.0
 
 
-@inlined
+@borrowing
 def solve_factored(work, first, count):
     """The Newton step d on the ``count`` active rows: (A_F A_Fᵀ) d = r, where r counts as 0 before ``first``."""
     factor, active, d = work.factor, work.active, work.newton_step

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels._jit import borrowing, njit
 from cocopt.kernels.vectors import clip
 
 __all__ = [
@@ -65,7 +65,7 @@ class Pieces(NamedTuple):
     square: Any
 
 
-@inlined
+@borrowing
 def value_and_slope(line, nu):
     """(h(ν), −h'(ν)): the value, and the descent of the linear piece around ν."""
     y, lower, upper, a, b = line
@@ -79,7 +79,7 @@ def value_and_slope(line, nu):
     return h, slope
 
 
-@inlined
+@borrowing
 def limit_at_infinity(line):
     """h(∞) = min over the box of ⟨a, x⟩ − b; −inf if the box is open in that direction."""
     a, h = line.a, -line.b
@@ -141,7 +141,7 @@ def find_root(line, most, tol, h, slope):
     return nu, h
 
 
-@inlined
+@borrowing
 def _on_one_piece(z, z_last, low, high):
     """(x, free, same): whether a coordinate stays free, or stays at a bound, where z goes to z_last."""
     x, x_last = clip(z, low, high), clip(z_last, low, high)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, inlined
+from cocopt.kernels._jit import borrowing, guvectorize
 from cocopt.kernels.active_set import normalise, over_bounds
 
 __all__ = ["polyhedron_rows"]
 
 
-@inlined
+@borrowing
 def _load_own_rows(K, work):
     """Loads K's own rows, whose multipliers are unbounded; returns their number."""
     A, b = K[3], K[4]

@@ -1,4 +1,4 @@
-"""Hinge prox with several rows over a box; with infinite caps, the projection onto the box ∩ {A x ≤ b}."""
+"""Hinge prox with several rows over a box; if max_multiplier = inf, the projection onto the box ∩ {A x ≤ b}."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
@@ -16,6 +16,6 @@ __all__ = ["box_rows"]
     ],
     "(n),(n),(n),(m,n),(m),(m),(),(w,n),(t,m)->(n),(m),()",
 )
-def box_rows(y, lower, upper, A, b, cap, equalities, dim_memory, row_memory, x, nu, status):
+def box_rows(y, lower, upper, A, b, max_multiplier, equalities, dim_memory, row_memory, x, nu, status):
     """K = {lower ≤ x ≤ upper}; the first ``equalities`` rows hold with equality; memory from `workspace_memory`."""
-    status[0] = hinge_prox_box((lower, upper, equalities), y, (A, b, cap), (dim_memory, row_memory), x, nu)
+    status[0] = hinge_prox_box((lower, upper, equalities), y, (A, b, max_multiplier), (dim_memory, row_memory), x, nu)

@@ -1,4 +1,4 @@
-"""Hinge prox with one cap for the sum of all multipliers, see `cocopt.kernels.level`."""
+"""Hinge prox with a bound on the sum of all multipliers, see `cocopt.kernels.level`."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
@@ -16,11 +16,12 @@ __all__ = ["ball_rows_sum", "box_rows_sum"]
     ],
     "(n),(n),(n),(m,n),(m),(),(m),(),(),(w,n),(t,m)->(n),(m),()",
 )
-def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, dim_memory, row_memory, x, nu, status):
-    """K = {lower ≤ x ≤ upper} with the first ``own`` rows; ``cap`` is infinite; otherwise as `box_rows`."""
-    status[0] = hinge_prox_box_sum(
-        (lower, upper, equalities), own, y, (A, b, cap), price, (dim_memory, row_memory), x, nu
-    )
+def box_rows_sum(
+    y, lower, upper, A, b, max_multiplier_sum, max_multiplier, own, equalities, dim_memory, row_memory, x, nu, status
+):
+    """K = {lower ≤ x ≤ upper} with the first ``own`` rows; ``max_multiplier`` is infinite; otherwise as `box_rows`."""
+    K, rows, memory = (lower, upper, equalities), (A, b, max_multiplier), (dim_memory, row_memory)
+    status[0] = hinge_prox_box_sum(K, own, y, rows, max_multiplier_sum, memory, x, nu)
 
 
 @guvectorize(
@@ -30,6 +31,7 @@ def box_rows_sum(y, lower, upper, A, b, price, cap, own, equalities, dim_memory,
     ],
     "(n),(n),(),(m,n),(m),(),(m),(w,n),(t,m)->(n),(m),()",
 )
-def ball_rows_sum(y, center, radius, A, b, price, cap, dim_memory, row_memory, x, nu, status):
-    """K = {‖x − center‖ ≤ radius}; ``cap`` is infinite; otherwise as `ball_rows`."""
-    status[0] = hinge_prox_ball_sum((center, radius), 0, y, (A, b, cap), price, (dim_memory, row_memory), x, nu)
+def ball_rows_sum(y, center, radius, A, b, max_multiplier_sum, max_multiplier, dim_memory, row_memory, x, nu, status):
+    """K = {‖x − center‖ ≤ radius}; ``max_multiplier`` is infinite; otherwise as `ball_rows`."""
+    K, rows, memory = (center, radius), (A, b, max_multiplier), (dim_memory, row_memory)
+    status[0] = hinge_prox_ball_sum(K, 0, y, rows, max_multiplier_sum, memory, x, nu)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels._jit import borrowing, njit
 
 __all__ = ["clip", "distance", "dot", "norm"]
 
@@ -17,7 +17,7 @@ def clip(z, low, high):
     return x if x < high else high
 
 
-@inlined
+@borrowing
 def dot(u, v):
     """⟨u, v⟩."""
     total = 0.0
@@ -26,13 +26,13 @@ def dot(u, v):
     return total
 
 
-@inlined
+@borrowing
 def norm(u):
     """‖u‖."""
     return np.sqrt(dot(u, u))
 
 
-@inlined
+@borrowing
 def distance(u, v):
     """‖u − v‖."""
     total = 0.0

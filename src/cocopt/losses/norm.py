@@ -11,7 +11,7 @@ from cocopt.arrays import (
     Array,
     ArrayLike,
 )
-from cocopt.kernels import core
+from cocopt.kernels import contiguous
 from cocopt.losses.base import Loss, as_regression
 from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
 from cocopt.registry import register
@@ -45,12 +45,12 @@ class Norm(Loss):
 
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
         rows, right = as_regression(H, y)
-        self.H, self.y = core(rows), core(right)
+        self.H, self.y = contiguous(rows), contiguous(right)
         self.batch: tuple[int, ...] = rows.shape[:-2]
         self.dim: int = rows.shape[-1]
 
     def value_and_gradient_unchecked(self, x: Array) -> tuple[Array, Array]:
-        value, gradient = kernels.norm_loss(self.H, self.y, core(x))
+        value, gradient = kernels.norm_loss(self.H, self.y, contiguous(x))
         return value, gradient
 
     def data_arrays(self) -> list[tuple[str, Array]]:

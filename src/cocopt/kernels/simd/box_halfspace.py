@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order
-from cocopt.kernels.halfspace import box_row_prox
+from cocopt.kernels.box_row import box_row_prox
 from cocopt.kernels.line import Line
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.simd.active_set import line_search
