@@ -342,8 +342,11 @@ class Attempt:
 
 def stages_of(tests: list[str]) -> list[list[str]]:
     """First the fastest test of each test function, then all others."""
-    first = list({test.partition("[")[0]: test for test in reversed(tests)}.values())[::-1]
-    return [stage for stage in (first, sorted(set(tests) - set(first), key=tests.index)) if stage]
+    first: dict[str, str] = {}
+    for test in tests:
+        first.setdefault(test.partition("[")[0], test)
+    others = [test for test in tests if first[test.partition("[")[0]] != test]
+    return [stage for stage in (list(first.values()), others) if stage]
 
 
 # ------------------------------------------------------------------------------------------------------------- main
