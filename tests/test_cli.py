@@ -99,7 +99,7 @@ def test_list_shows_everything() -> None:
 def test_bench_compares() -> None:
     told = cli("bench", "--trials", "3", "--rounds", "5").stdout
     assert "a loop around daqp.solve" in told
-    assert re.search(r"3 trials in one learner .* µs a round +1\.0×", told)
+    assert re.search(r"3 trials in one learner .* µs per round +1\.0×", told)
 
 
 BROKEN = """
@@ -196,10 +196,10 @@ def test_time_left_comes_from_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     display = progress.Progress("olr", {"clasp": 100, "recoo": 100})
     display.advance("clasp", 50, kept=True)
-    assert display.left() is None
+    assert display.seconds_left() is None
     clock[0] = 10.0
     display.advance("clasp", 25)
-    assert display.left() == pytest.approx(10.0 * 125 / 25)  # what an earlier run had done took no time
+    assert display.seconds_left() == pytest.approx(10.0 * 125 / 25)  # what an earlier run had done took no time
 
 
 def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Interrupted runs: what was finished is kept, never computed again, and never mixed with anything else."""
+"""Interrupted runs: finished chunks are kept, never computed again, and never mixed with anything else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import cocopt
 from cocopt import state
 from cocopt.cli import app
-from cocopt.experiments import TrialFailed, chunks, runner
+from cocopt.experiments import TrialFailed, chunks, engines, execute
 from cocopt.experiments.results import write_tables
 
 PROBLEM = """
@@ -63,13 +63,13 @@ def files(tmp_path: Path) -> Path:
 def worked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """The pieces of work that were really done, as (task, first trial)."""
     done: list[tuple[str, int]] = []
-    work = runner._work
+    compute = execute.compute
 
-    def counted(unit: Any) -> Any:
-        done.append((unit.task, unit.first))
-        return work(unit)
+    def counted(chunk: Any) -> Any:
+        done.append((chunk.task, chunk.first))
+        return compute(chunk)
 
-    monkeypatch.setattr(runner, "_work", counted)
+    monkeypatch.setattr(execute, "compute", counted)
     return done
 
 
@@ -103,7 +103,7 @@ def test_finished_work_is_never_computed_again(files: Path, worked: list[Any]) -
 def test_no_more_processes_than_cores_that_may_be_used(
     files: Path, worked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_SMALL", 0)
+    monkeypatch.setattr(engines, "MIN_PARALLEL_ROUNDS", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
     run(files, jobs=None)
@@ -129,7 +129,7 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], Mapping[str, Any]]] = {
     "problem's option": lambda files, patch: {"problem": f"{files}/mine.py:Own:width=0.5"},
     "problem's file": lambda files, patch: {"_": (files / "mine.py").write_text(PROBLEM + "\n# changed")},
     "version": lambda files, patch: {"_": patch.setattr(cocopt, "__version__", "9.9.9")},
-    "code": lambda files, patch: {"_": patch.setattr(chunks, "code", lambda: "other")},
+    "code": lambda files, patch: {"_": patch.setattr(chunks, "code_hash", lambda: "other")},
 }
 
 
@@ -212,7 +212,7 @@ def test_a_full_disk_loses_nothing_finished(files: Path, worked: list[Any], monk
         patch.setattr(state, "write", cramped)
         told = CliRunner().invoke(app, [*command, "--out", str(files / "out")])
     assert told.exit_code == 1
-    assert "cannot write: No space left on device; what was finished is kept" in told.stderr
+    assert "cannot write: No space left on device; finished chunks are kept" in told.stderr
     assert len(worked) == 5  # the fifth could not be kept
     worked.clear()
     assert CliRunner().invoke(app, [*command, "--out", str(files / "out")]).exit_code == 0
@@ -255,7 +255,7 @@ def test_killed_several_times_it_ends_as_if_nothing_had_happened(jobs: int, blow
         code, told = interrupt(out, jobs, blow, more)
         assert code == (-signal.SIGKILL if blow == signal.SIGKILL else 130)
         if blow == signal.SIGINT:
-            assert f"interrupted; what was finished is kept in {out}" in told
+            assert f"interrupted; finished chunks are kept in {out}" in told
         now = finished(out)
         assert len(now) >= len(kept) + more
         assert kept.items() <= now.items()  # nothing was written anew

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 import cocopt
 from cocopt import CLASP, Box, constraints, hindsight, losses, problems, steps
 from cocopt.errors import InvalidInput, SolverFailure
-from cocopt.experiments import Result, TrialFailed
+from cocopt.experiments import Result, TrialFailed, figures
 from cocopt.experiments.algorithms import resolve
-from cocopt.experiments.plots import _evaluate_round, figure
+from cocopt.experiments.plan import recorded_rounds
+from cocopt.experiments.plots import line_style
 from cocopt.experiments.results import interval
-from cocopt.experiments.runner import recorded
 from cocopt.experiments.specs import Spec, parse
 
 HORIZON = 12
@@ -116,7 +116,7 @@ def test_every_trial_is_what_a_single_learner_would_do() -> None:
 
 @given(st.integers(1, 10**6))
 def test_few_points_are_kept_the_last_and_the_checkpoints_among_them(rounds: int) -> None:
-    points, checkpoints = recorded(rounds)
+    points, checkpoints = recorded_rounds(rounds)
     assert len(points) <= 202
     assert set(checkpoints) <= set(points) <= set(range(1, rounds + 1))
     assert points[0] == checkpoints[0] == 1
@@ -320,7 +320,7 @@ def texts(drawn: Any) -> str:
 
 def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
     result, _ = saved
-    drawn = figure(result, "regret")
+    drawn = figures.draw(result, "regret")
     shown = texts(drawn)
     for part in ("CLASP", "RECOO", "AdaGrad", "95% confidence interval of the mean", "bounds of the theory", "Regret"):
         assert part in shown
@@ -332,7 +332,7 @@ def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
 @pytest.mark.parametrize("kind", ["metrics", "regret"])
 def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
     sweep = "clasp:beta=0.3|0.5|0.7,scale=0.25|0.5|1|2,rows=worst"
-    drawn = figure(cocopt.run("olr", sweep, trials=2, rounds=5, regret=False), kind)
+    drawn = figures.draw(cocopt.run("olr", sweep, trials=2, rounds=5, regret=False), kind)
     drawn.draw_without_rendering()
     legend = drawn.legends[0].get_window_extent()
     assert drawn.bbox.x0 <= legend.x0 < legend.x1 <= drawn.bbox.x1
@@ -341,7 +341,7 @@ def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
 
 
 def test_algorithms_differ_in_colour_and_in_line_style() -> None:
-    looks = [_evaluate_round(i) for i in range(6)]
+    looks = [line_style(i) for i in range(6)]
     assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6
 
 
@@ -353,7 +353,7 @@ def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: P
     assert np.isnan(result.finals("clasp")["regret"]).all()
     sentence = "The regret is undefined: in 3 of 3 trials no action satisfies the constraints of all 12 rounds"
     assert sentence in result.summary()
-    assert sentence in texts(figure(result, "regret"))
+    assert sentence in texts(figures.draw(result, "regret"))
     assert result.bounds("clasp") is None  # theory promises nothing here
     (row,) = [row for row in read(tmp_path / "summary.csv") if row["metric"] == "regret"]
     assert (row["mean"], row["ci_low"], row["ci_high"]) == ("", "", "")

@@ -12,7 +12,7 @@ from cocopt import algorithms, problems, state, steps
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
-from cocopt.experiments.specs import Spec, by_value, fingerprint, nearest, parse
+from cocopt.experiments.specs import Spec, file_hash, make_picklable, parse, unknown_name
 
 if TYPE_CHECKING:
     from cocopt.problems import Problem
@@ -141,7 +141,7 @@ def _resolve(given: Given) -> list[Algorithm]:
 
 def _from_table(spec: Spec) -> Algorithm:
     if spec.target not in TABLE:
-        raise nearest("algorithm", spec.target, TABLE)
+        raise unknown_name("algorithm", spec.target, TABLE)
     entry = TABLE[spec.target]
     make = getattr(algorithms, entry.cls)
     _check_options(spec.target, make, spec.options)
@@ -151,8 +151,8 @@ def _from_table(spec: Spec) -> Algorithm:
 
 def _from_file(spec: Spec) -> Algorithm:
     found = problems.from_file(spec.target)
-    by_value(found)
-    file, name = fingerprint(spec.target), spec.target.rpartition(":")[2]
+    make_picklable(found)
+    file, name = file_hash(spec.target), spec.target.rpartition(":")[2]
     if isinstance(found, Learner) and not spec.options:
         return replace(_from_learner(found, name), identity={"file": file, "name": name})
     if not callable(found):
@@ -218,7 +218,7 @@ def _check_options(name: str, make: Callable[..., Learner], chosen: Mapping[str,
     known = options(make)
     for key in chosen:
         if key not in known:
-            raise nearest(f"{name}: option", key, known)
+            raise unknown_name(f"{name}: option", key, known)
 
 
 def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem) -> steps.Schedule | None:
@@ -229,7 +229,7 @@ def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem
         return None
     name = "power" if kind is None else kind
     if name not in _SCHEDULES:
-        raise nearest("steps", str(name), _SCHEDULES)
+        raise unknown_name("steps", str(name), _SCHEDULES)
     fits = inspect.signature(_SCHEDULES[name]).parameters
     for key in own:
         if key not in fits:
