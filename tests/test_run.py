@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
-import subprocess
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import cocopt
 from cocopt import CLASP, Box, constraints, hindsight, losses, problems, steps
 from cocopt.errors import InvalidInput, SolverFailure
-from cocopt.experiments import Result, TrialFailed, figures
+from cocopt.experiments import EngineFailed, Result, TrialFailed, figure, figures, plots
 from cocopt.experiments.algorithms import resolve
 from cocopt.experiments.plan import recorded_rounds
 from cocopt.experiments.plots import line_style
@@ -345,6 +348,77 @@ def test_algorithms_differ_in_colour_and_in_line_style() -> None:
     assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6
 
 
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The register of figures; what a test adds to it is removed afterwards."""
+    copy = dict(figures.FIGURES)
+    monkeypatch.setattr(figures, "FIGURES", copy)
+    return copy
+
+
+def test_a_figure_of_the_users_own_is_one_function(
+    saved: tuple[Result, Path], tmp_path: Path, registered: dict[str, Any]
+) -> None:
+    @figure("final-loss")
+    def final_loss(result: Result, drawn: Figure) -> None:
+        axes = drawn.subplots()
+        axes.bar(result.algorithms, [result.finals(label)["loss"].mean() for label in result.algorithms])
+        axes.set_title("drawn by a user")
+
+    result, _ = saved
+    result.save(tmp_path)
+    names = {f"olr{kind}.{suffix}" for kind in ("", "-regret", "-final-loss") for suffix in ("pdf", "png")}
+    assert {path.name for path in tmp_path.iterdir() if path.suffix in (".pdf", ".png")} == names
+    for name in names:
+        assert (tmp_path / name).read_bytes().startswith(b"%PDF" if name.endswith("pdf") else b"\x89PNG")
+    drawn = result.plot(tmp_path / "own.svg", "final-loss")
+    assert "drawn by a user" in texts(drawn)
+    assert "drawn by a user" in (tmp_path / "own.svg").read_text(encoding="utf-8")
+    assert "drawn by a user" in texts(result.plot(kind=final_loss))
+    heights = [bar.get_height() for bar in drawn.axes[0].patches]
+    assert heights == [result.finals(label)["loss"].mean() for label in result.algorithms]
+
+
+def test_run_writes_registered_figures(tmp_path: Path, registered: dict[str, Any]) -> None:
+    figure("empty")(lambda result, drawn: None)
+    cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False, out=tmp_path)
+    assert (tmp_path / "olr-empty.pdf").exists()
+    assert (tmp_path / "olr-empty.png").exists()
+
+
+def test_built_in_figures_are_registered_in_the_same_way() -> None:
+    assert {"metrics": plots.draw_metrics, "regret": plots.draw_regret} == figures.FIGURES
+
+
+def test_a_figure_may_be_defined_again_but_not_replaced(registered: dict[str, Any]) -> None:
+    def define() -> Any:
+        @figure("own")
+        def own(result: Result, drawn: Figure) -> None: ...
+
+        return own
+
+    assert define() is not define()  # as in a notebook, or in a file that is loaded twice
+    with pytest.raises(InvalidInput, match=r"expected a name that is not in use, got 'regret' of cocopt\.experiments"):
+        figure("regret")(define())
+    with pytest.raises(InvalidInput, match="figure: expected a name of letters"):
+        figure("../elsewhere")
+    with pytest.raises(InvalidInput, match=r"figure own: expected a function of \(result, figure\), got int 3"):
+        figure("own")(3)  # type: ignore[arg-type]
+
+
+def test_errors_in_figures_are_explained(saved: tuple[Result, Path]) -> None:
+    def divides(result: Result, drawn: Figure) -> None:
+        drawn.set_figheight(1 / 0)
+
+    result, _ = saved
+    with pytest.raises(InvalidInput, match=r"figure .*divides: expected .*, got ZeroDivisionError.*test_run.py, line"):
+        result.plot(kind=divides)
+    with pytest.raises(InvalidInput, match="figure: expected a known name, got 'regrets'; did you mean regret"):
+        result.plot(kind="regrets")
+    with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 'clsp'; did you mean clasp"):
+        result.plot(kind=lambda result, drawn: result.curves("clsp"))
+
+
 def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: Path) -> None:
     result = cocopt.run(Contradiction(), "clasp", trials=3, out=tmp_path)
     assert result.feasible is not None
@@ -368,10 +442,9 @@ def test_frames_need_pandas(saved: tuple[Result, Path], monkeypatch: pytest.Monk
 
 
 def test_frames_hold_the_tables(saved: tuple[Result, Path]) -> None:
-    pandas = pytest.importorskip("pandas")
     result, folder = saved
     for which in ("summary", "finals", "curves", "paired"):
-        pandas.testing.assert_frame_equal(result.to_frame(which), pandas.read_csv(folder / f"{which}.csv"))
+        pd.testing.assert_frame_equal(result.to_frame(which), pd.read_csv(folder / f"{which}.csv"))
 
 
 def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
@@ -440,6 +513,16 @@ def test_failures_reach_us_from_other_processes() -> None:
         cocopt.run(Poisoned(), "clasp", trials=20, chunk=5, jobs=2, regret=False)
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there are no such signals")
+def test_a_killed_process_is_reported(tmp_path: Path) -> None:
+    class KillsItsProcess(Targets):
+        def round(self, rng: np.random.Generator, t: int) -> Any:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(EngineFailed, match=r"a worker process ended before its work was done \(out of memory\?\)"):
+        cocopt.run(KillsItsProcess(), "clasp", trials=2, chunk=1, jobs=2, regret=False)
+
+
 def test_an_error_in_a_users_code_is_located() -> None:
     class Broken(Targets):
         def round(self, rng: np.random.Generator, t: int) -> Any:
@@ -499,24 +582,3 @@ def test_an_unbounded_set_has_no_best_action() -> None:
     ):
         cocopt.run(Endless(), "clasp", trials=2)
     assert cocopt.run(Endless(), "clasp", trials=2, regret=False).summary()
-
-
-def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"engine='dask' needs Dask: pip install 'cocopt\[dask\]'"):
-        cocopt.run("olr", "clasp", trials=2, rounds=5, engine="dask")
-
-
-def test_dask_gives_the_same_bits() -> None:
-    pytest.importorskip("distributed")
-    program = """
-import cocopt
-from distributed import Client
-if __name__ == "__main__":
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
-        result = cocopt.run("olr", ["clasp", "recoo"], trials=6, rounds=20, chunk=2, engine="dask")
-    here = cocopt.run("olr", ["clasp", "recoo"], trials=6, rounds=20, chunk=2, jobs=1)
-    print(all((result.finals(a)[m] == here.finals(a)[m]).all() for a in here.algorithms for m in here.finals(a)))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"]

@@ -8,6 +8,7 @@ more line in `ENGINES`. A worker that is lost is the engine's affair: it compute
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import BrokenExecutor
@@ -79,8 +80,7 @@ def dask(work: Callable[[Chunk], Outcome], chunks: Mapping[int, Chunk], jobs: in
 
     def submit() -> None:
         limit = jobs or max(2, 2 * sum(client.nthreads().values()))
-        while len(running) < limit and (following := next(waiting, None)) is not None:
-            i, chunk = following
+        for i, chunk in itertools.islice(waiting, max(0, limit - len(running))):
             future = client.submit(work, chunk, pure=False)
             running[future.key] = i
             finished.add(future)
@@ -91,15 +91,11 @@ def dask(work: Callable[[Chunk], Outcome], chunks: Mapping[int, Chunk], jobs: in
             outcome = _dask_outcome(future)
             yield running.pop(future.key), outcome
             submit()
-    except (OSError, RuntimeError) as error:
-        if isinstance(error, EngineFailed):
-            raise
+    except OSError as error:
         raise EngineFailed(f"Dask: the connection to the scheduler is lost: {error}") from error
-    finally:
+    finally:  # the cluster drops chunks to which no future refers any more
         if is_ours:
             client.close()
-        else:
-            client.cancel(list(finished.futures), force=True)
 
 
 def _dask_outcome(future: Any) -> Outcome:
@@ -112,7 +108,8 @@ def _dask_outcome(future: Any) -> Outcome:
     except KilledWorker as error:
         raise EngineFailed(f"Dask: several workers ended while they computed the same chunk: {error}") from error
     except Exception as error:
-        raise EngineFailed(f"Dask: a worker cannot compute: {type(error).__name__}: {error}") from error
+        message = " ".join(str(error).split())  # on one line
+        raise EngineFailed(f"Dask: the cluster cannot run this: {type(error).__name__}: {message}") from error
     return outcome
 
 
