@@ -148,17 +148,17 @@ def test_quiet_prints_nothing() -> None:
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_list_shows_everything() -> None:
-    told = cli("list").stdout
+def test_list_shows_algorithms_problems_and_sets() -> None:
+    shown = cli("list").stdout
     for name in ("clasp", "clasp-f", "recoo", "adagrad", "switch", "olr", "olr-long", "svm", "tracking", "Box"):
-        assert name in told
-    assert "lipschitz" in told
+        assert name in shown
+    assert "lipschitz" in shown
 
 
 def test_bench_prints_every_implementation() -> None:
-    told = cli("bench", "--trials", "3", "--rounds", "5").stdout
-    assert "a loop around daqp.solve" in told
-    assert re.search(r"3 trials in one learner .* µs per round +1\.0×", told)
+    shown = cli("bench", "--trials", "3", "--rounds", "5").stdout
+    assert "a loop around daqp.solve" in shown
+    assert re.search(r"3 trials in one learner .* µs per round +1\.0×", shown)
 
 
 BROKEN = """
@@ -278,9 +278,9 @@ def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False)
-    told = capsys.readouterr().err
+    shown = capsys.readouterr().err
     for part in ("olr", "clasp", "2/2", "trials", "left"):
-        assert part in told
+        assert part in shown
 
 
 def test_compile_compiles_every_kernel_module() -> None:

@@ -1,4 +1,4 @@
-"""`cocopt.run`: what it computes, that it is the same however it is computed, and what it says and writes."""
+"""`cocopt.run`: its numbers, which do not depend on how they are computed, its files, figures and messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HORIZON = 12
 
 
 class Targets(problems.Problem):
-    """½‖x − c_t‖² over the box, below a line that always passes above 0: all of it can be computed by hand."""
+    """½‖x − c_t‖² over a box, below a line that passes above 0: loss and regret can be computed by hand."""
 
     K = Box(-1.0, 1.0, dim=2)
     rounds = HORIZON
@@ -54,7 +54,7 @@ class Contradiction(Targets):
 
 
 class Poisoned(Targets):
-    """The loss is NaN in round 7 of one trial, which it knows by its data."""
+    """The loss is NaN in round 7 of one trial, which is recognised by its data."""
 
     bad = 12
 
@@ -65,8 +65,8 @@ class Poisoned(Targets):
         return loss, constraint
 
 
-def still(K: Any, start: Any) -> CLASP:
-    """Plays (0.5, 0.5) for ever."""
+def constant_action(K: Any, start: Any) -> CLASP:
+    """Plays (0.5, 0.5) in every round."""
     return CLASP(K, start=np.full(np.shape(start), 0.5), steps=steps.Constant(1e-300))
 
 
@@ -74,7 +74,7 @@ def small(**settings: Any) -> Result:
     return cocopt.run("olr", ["clasp", "recoo", "adagrad"], **{"trials": 7, "rounds": 30, "chunk": 3, **settings})
 
 
-def same(one: Result, other: Result, tolerance: float = 0.0) -> None:
+def assert_same(one: Result, other: Result, tolerance: float = 0.0) -> None:
     assert one.algorithms == other.algorithms
     for label in one.algorithms:
         first, second = one.curves(label), other.curves(label)
@@ -84,13 +84,13 @@ def same(one: Result, other: Result, tolerance: float = 0.0) -> None:
         np.testing.assert_allclose(one.regret(label), other.regret(label), rtol=tolerance, atol=tolerance)
 
 
-# ---------------------------------------------------------------- what it computes
+# ---------------------------------------------------------------- numbers
 
 
-def test_metrics_and_regret_are_those_computed_by_hand() -> None:
+def test_metrics_and_regret_equal_values_computed_by_hand() -> None:
     trials = 5
-    result = cocopt.run(Targets(), {"still": still}, trials=trials, seed=3, chunk=2)
-    finals = result.finals("still")
+    result = cocopt.run(Targets(), {"constant": constant_action}, trials=trials, seed=3, chunk=2)
+    finals = result.finals("constant")
     for trial in range(trials):
         centers = Targets().centers(3, trial)
         loss = 0.5 * np.sum((0.5 - centers) ** 2)
@@ -101,24 +101,24 @@ def test_metrics_and_regret_are_those_computed_by_hand() -> None:
         assert finals["ccv1"][trial] == finals["ccv2"][trial] == 0.0
 
 
-def test_every_trial_is_what_a_single_learner_would_do() -> None:
+def test_every_trial_equals_the_run_of_a_single_learner() -> None:
     result = small(regret=False)
     problem = problems.get("olr")
     for trial in (0, 3, 6):
         learner = CLASP(problem.K, start=problem.start(0, [trial])[0])
-        seen = []
+        history = []
         for _, count, reveal in problem.blocks(0, [trial], 30):
             for k in range(count):
                 loss, constraint = reveal(k)
                 learner.tell(losses.Norm(loss.H[0], loss.y[0]), constraints.Affine(constraint.A[0], constraint.b[0]))
-                seen.append((learner.ledger.loss, learner.ledger.ccv1, learner.ledger.ccv2))
+                history.append((learner.ledger.loss, learner.ledger.ccv1, learner.ledger.ccv2))
         curves = result.curves("clasp")
-        for metric, values in zip(("loss", "ccv1", "ccv2"), np.transpose(seen), strict=True):
+        for metric, values in zip(("loss", "ccv1", "ccv2"), np.transpose(history), strict=True):
             np.testing.assert_allclose(curves[metric][trial], values[result.points - 1], rtol=1e-10)
 
 
 @given(st.integers(1, 10**6))
-def test_few_points_are_kept_the_last_and_the_checkpoints_among_them(rounds: int) -> None:
+def test_recorded_rounds_are_few_and_include_the_last_and_the_checkpoints(rounds: int) -> None:
     points, checkpoints = recorded_rounds(rounds)
     assert len(points) <= 202
     assert set(checkpoints) <= set(points) <= set(range(1, rounds + 1))
@@ -129,7 +129,7 @@ def test_few_points_are_kept_the_last_and_the_checkpoints_among_them(rounds: int
         assert len(points) == rounds
 
 
-def test_intervals_are_students() -> None:
+def test_intervals_are_by_students_t() -> None:
     values = np.random.default_rng(0).normal(size=(10, 3))
     mean, low, high = interval(values)
     half = 2.2621571628 * values.std(axis=0, ddof=1) / np.sqrt(10)  # the 97.5% quantile for 9 degrees of freedom
@@ -139,7 +139,7 @@ def test_intervals_are_students() -> None:
     assert np.isnan(interval(np.ones(1)).ci_low)
 
 
-def test_paired_differences_are_those_of_the_same_trials() -> None:
+def test_paired_differences_compare_the_same_trials() -> None:
     result = small()
     difference = result.paired("clasp", "adagrad")
     for metric in ("loss", "ccv1", "regret"):
@@ -147,26 +147,26 @@ def test_paired_differences_are_those_of_the_same_trials() -> None:
     assert difference["regret"].mean == pytest.approx(difference["loss"].mean, rel=1e-9)  # the comparator is the same
 
 
-# ---------------------------------------------------------------- the same however it is computed
+# ---------------------------------------------------------------- independence of jobs, chunks and trials
 
 
-def test_bit_equal_for_any_number_of_jobs() -> None:
+def test_results_are_bit_equal_for_any_number_of_jobs() -> None:
     alone = small(jobs=1)
-    same(alone, small(jobs=2))
-    same(alone, small())
+    assert_same(alone, small(jobs=2))
+    assert_same(alone, small())
 
 
-def test_chunks_of_trials_do_not_matter() -> None:
-    same(small(), small(chunk=100), tolerance=1e-10)
+def test_results_do_not_depend_on_the_chunk_size() -> None:
+    assert_same(small(), small(chunk=100), tolerance=1e-10)
 
 
-def test_more_trials_begin_with_the_same_ones() -> None:
+def test_the_first_trials_do_not_depend_on_the_number_of_trials() -> None:
     few, many = small(regret=False), small(trials=9, regret=False)
     for metric, values in few.curves("clasp").items():
         np.testing.assert_array_equal(values[:6], many.curves("clasp")[metric][:6])
 
 
-def test_seeds_differ() -> None:
+def test_different_seeds_give_different_results() -> None:
     assert (small(regret=False).finals("clasp")["loss"] != small(regret=False, seed=1).finals("clasp")["loss"]).all()
 
 
@@ -186,12 +186,12 @@ VALUES = (
 
 
 @given(NAMES, st.dictionaries(NAMES, VALUES, max_size=3))
-def test_descriptions_are_read_as_they_are_written(name: str, options: dict[str, Any]) -> None:
+def test_descriptions_survive_formatting_and_parsing(name: str, options: dict[str, Any]) -> None:
     (spec,) = parse(str(Spec(name, options)))
     assert spec == Spec(name, options)
 
 
-def test_a_sweep_is_every_combination() -> None:
+def test_a_sweep_gives_every_combination() -> None:
     found = [str(spec) for spec in parse("clasp:scale=0.25|1,rows=all|worst")]
     assert found == [
         "clasp:scale=0.25,rows=all",
@@ -201,7 +201,7 @@ def test_a_sweep_is_every_combination() -> None:
     ]
 
 
-def test_files_may_have_options() -> None:
+def test_objects_in_files_may_have_options() -> None:
     (spec,) = parse("some/folder/file.py:Name:price=2")
     assert spec == ("some/folder/file.py:Name", {"price": 2})
     assert spec.in_file
@@ -234,7 +234,7 @@ def test_horizon_and_constants_come_from_run_and_problem() -> None:
     assert (learner.lipschitz, learner.diameter) == (100.0, np.sqrt(2))
 
 
-def test_a_configured_learner_is_a_pattern() -> None:
+def test_a_configured_learner_is_copied_for_the_problem() -> None:
     configured = CLASP(Box(0.0, 1.0, dim=10), steps=steps.Power(0.7, scale=2.0))
     result = cocopt.run("olr", [configured, "clasp:beta=0.7,scale=2"], trials=2, rounds=10, regret=False)
     np.testing.assert_array_equal(result.finals("CLASP")["loss"], result.finals("clasp:beta=0.7,scale=2")["loss"])
@@ -242,14 +242,14 @@ def test_a_configured_learner_is_a_pattern() -> None:
         cocopt.run("olr", CLASP(Box(0.0, 2.0, dim=10)), trials=2, rounds=10)
 
 
-def test_names_can_be_chosen() -> None:
+def test_a_mapping_gives_algorithms_their_names() -> None:
     result = cocopt.run(
         "olr", {"ours": CLASP(Box(0.0, 1.0, dim=10)), "theirs": "recoo"}, trials=2, rounds=5, regret=False
     )
     assert result.algorithms == ["ours", "theirs"]
 
 
-# ---------------------------------------------------------------- what it says and writes
+# ---------------------------------------------------------------- tables and figures
 
 
 @pytest.fixture(scope="module")
@@ -263,7 +263,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_summary_csv_has_the_columns_agreed_on(saved: tuple[Result, Path]) -> None:
+def test_summary_csv_has_the_documented_columns(saved: tuple[Result, Path]) -> None:
     result, folder = saved
     rows = read(folder / "summary.csv")
     assert list(rows[0]) == ["problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high"]
@@ -276,7 +276,7 @@ def test_summary_csv_has_the_columns_agreed_on(saved: tuple[Result, Path]) -> No
         assert tuple(float(row[name]) for name in ("mean", "ci_low", "ci_high")) == found
 
 
-def test_other_tables_hold_what_the_result_holds(saved: tuple[Result, Path]) -> None:
+def test_other_tables_equal_the_result(saved: tuple[Result, Path]) -> None:
     result, folder = saved
     finals = read(folder / "finals.csv")
     assert len(finals) == 3 * 7
@@ -295,7 +295,7 @@ def test_other_tables_hold_what_the_result_holds(saved: tuple[Result, Path]) -> 
     assert float(paired[0]["ci_low"]) == result.paired("clasp", "recoo")["ccv1"].ci_low
 
 
-def test_the_configuration_is_written_down(saved: tuple[Result, Path]) -> None:
+def test_the_configuration_is_written(saved: tuple[Result, Path]) -> None:
     _, folder = saved
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert config["versions"].keys() >= {"cocopt", "numpy", "numba", "python"}
@@ -304,7 +304,7 @@ def test_the_configuration_is_written_down(saved: tuple[Result, Path]) -> None:
     assert experiment["problem"]["options"]["loss"] == "norm"
 
 
-def test_figures_are_written_and_are_the_same_each_time(saved: tuple[Result, Path], tmp_path: Path) -> None:
+def test_figures_are_written_with_the_same_bytes_each_time(saved: tuple[Result, Path], tmp_path: Path) -> None:
     result, folder = saved
     result.save(tmp_path)
     for name in ("olr.pdf", "olr.png", "olr-regret.pdf", "olr-regret.png"):
@@ -321,7 +321,7 @@ def texts(drawn: Any) -> str:
     return " ".join(text.get_text() for text in drawn.findobj(Text)).replace("\n", " ")
 
 
-def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
+def test_figures_label_everything(saved: tuple[Result, Path]) -> None:
     result, _ = saved
     drawn = figures.draw(result, "regret")
     shown = texts(drawn)
@@ -344,8 +344,8 @@ def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
 
 
 def test_algorithms_differ_in_colour_and_in_line_style() -> None:
-    looks = [line_style(i) for i in range(6)]
-    assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6
+    styles = [line_style(i) for i in range(6)]
+    assert len({style["color"] for style in styles}) == len({str(style["linestyle"]) for style in styles}) == 6
 
 
 @pytest.fixture
@@ -419,7 +419,7 @@ def test_errors_in_figures_are_explained(saved: tuple[Result, Path]) -> None:
         result.plot(kind=lambda result, drawn: result.curves("clsp"))
 
 
-def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: Path) -> None:
+def test_without_a_feasible_action_the_regret_is_reported_as_undefined(tmp_path: Path) -> None:
     result = cocopt.run(Contradiction(), "clasp", trials=3, out=tmp_path)
     assert result.feasible is not None
     assert result.feasible[:, result.checkpoints < 5].all()
@@ -435,19 +435,19 @@ def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: P
     assert float(row["mean"]) == result.finals("clasp")["ccv1"].mean()
 
 
-def test_frames_need_pandas(saved: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_frames_need_pandas(saved: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"Result\.to_frame needs pandas"):
         saved[0].to_frame()
 
 
-def test_frames_hold_the_tables(saved: tuple[Result, Path]) -> None:
+def test_data_frames_equal_the_tables(saved: tuple[Result, Path]) -> None:
     result, folder = saved
     for which in ("summary", "finals", "curves", "paired"):
         pd.testing.assert_frame_equal(result.to_frame(which), pd.read_csv(folder / f"{which}.csv"))
 
 
-def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
+def test_bounds_hold(saved: tuple[Result, Path]) -> None:
     result, _ = saved
     for label in result.algorithms:
         bounds = result.bounds(label)
@@ -459,7 +459,7 @@ def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
     assert (result.regret("clasp")[:, -1] <= result.finals("clasp")["certificate"]).all()
 
 
-UNTRUE = {
+WRONG_CONSTANTS = {
     "a Lipschitz constant": ("olr", "adagrad:lipschitz=1"),
     "a diameter": ("olr:constants=authors", "adagrad"),
     "strong convexity": ("olr", "recoo:strong_convexity=1"),
@@ -468,14 +468,14 @@ UNTRUE = {
 }
 
 
-@pytest.mark.parametrize("case", UNTRUE)
-def test_nothing_is_promised_to_an_algorithm_that_was_told_an_untruth(case: str) -> None:
-    problem, algorithm = UNTRUE[case]
+@pytest.mark.parametrize("case", WRONG_CONSTANTS)
+def test_there_are_no_bounds_for_an_algorithm_with_wrong_constants(case: str) -> None:
+    problem, algorithm = WRONG_CONSTANTS[case]
     assert cocopt.run(problem, algorithm, trials=2, rounds=5).bounds(algorithm) is None
 
 
 @pytest.mark.parametrize("algorithm", ["clasp:steps=strongly-convex", "recoo:strong_convexity=problem"])
-def test_promises_for_strongly_convex_losses_hold(algorithm: str) -> None:
+def test_bounds_for_strongly_convex_losses_hold(algorithm: str) -> None:
     result = cocopt.run("tracking", algorithm, trials=4, rounds=500)
     bounds = result.bounds(algorithm)
     assert bounds is not None
@@ -508,7 +508,7 @@ def test_a_failure_in_hindsight_names_its_trial(monkeypatch: pytest.MonkeyPatch)
         cocopt.run(Targets(), "clasp", trials=20, rounds=5, chunk=10)
 
 
-def test_failures_reach_us_from_other_processes() -> None:
+def test_failures_in_other_processes_are_reported() -> None:
     with pytest.raises(TrialFailed, match="Poisoned, clasp, trial 12, round 7: "):
         cocopt.run(Poisoned(), "clasp", trials=20, chunk=5, jobs=2, regret=False)
 
@@ -523,7 +523,7 @@ def test_a_killed_process_is_reported(tmp_path: Path) -> None:
         cocopt.run(KillsItsProcess(), "clasp", trials=2, chunk=1, jobs=2, regret=False)
 
 
-def test_an_error_in_a_users_code_is_located() -> None:
+def test_an_error_in_the_code_of_a_user_is_located() -> None:
     class Broken(Targets):
         def round(self, rng: np.random.Generator, t: int) -> Any:
             return super().round(rng, 1 // (t - 9))
@@ -567,7 +567,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_use_is_told_before_anything_runs(case: str) -> None:
+def test_wrong_arguments_are_reported_before_anything_runs(case: str) -> None:
     arguments, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         cocopt.run(**{"problem": "olr", "algorithms": "clasp", "trials": 2, "rounds": 5, **arguments})

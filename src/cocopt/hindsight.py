@@ -30,7 +30,7 @@ from cocopt.geometry.polish import polish
 from cocopt.geometry.project import project
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import Distance, Hinge, LeastSquares, Linear, Logistic, Loss, Norm, Quadratic
-from cocopt.problems.base import EachConstraint, EachLoss, Problem, numbers
+from cocopt.problems.base import MixedConstraint, MixedLoss, Problem, trial_numbers
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.solvers import clarabel, daqp
 
@@ -81,7 +81,7 @@ def best_fixed(problem: Problem, seed: int, trials: ArrayLike, checkpoints: Arra
         raise InvalidInput(f"checkpoints: expected numbers of rounds from 1 on, got {describe(checkpoints)}")
     if not problem.K.bounded:
         raise InvalidInput(f"K: expected a set of finite diameter, got {problem.K!r}")
-    chosen = numbers(trials)
+    chosen = trial_numbers(trials)
     shape = (len(chosen), marks.size)
     result = Hindsight(np.full(shape, np.nan), np.zeros(shape, dtype=bool), np.full((*shape, problem.K.dim), np.nan))
     for i, trial in enumerate(chosen):
@@ -99,7 +99,7 @@ class _Rounds:
     """One trial's rounds, to be passed over many times."""
 
     def __init__(self, problem: Problem, seed: int, trial: int, horizon: int) -> None:
-        self._pass: Callable[[], Any] = lambda: problem.whole_blocks(seed, trial, horizon)
+        self._pass: Callable[[], Any] = lambda: problem.stacked_rounds(seed, trial, horizon)
         if horizon <= _HELD:
             held = list(self._pass())
             self._pass = lambda: held
@@ -190,7 +190,7 @@ class _Objective:
 
     def _losses(self) -> Iterator[tuple[int, int, Loss]]:
         for total, count, loss, _ in self.rounds(self.T):
-            if isinstance(loss, EachLoss):
+            if isinstance(loss, MixedLoss):
                 yield from ((1, 1, member) for member in loss.members[:count])
             elif loss is not None:
                 yield total, count, loss
@@ -506,7 +506,7 @@ class _Search:
             return True
         for _, _, _, constraint in self.rounds(T):
             if constraint is not None and constraint.affine() is None:
-                each = constraint.members.flat if isinstance(constraint, EachConstraint) else [constraint.trials(0)]
+                each = constraint.members.flat if isinstance(constraint, MixedConstraint) else [constraint.trials(0)]
                 if any(_usable(member.cones()) is None for member in each):
                     return True
         return False
