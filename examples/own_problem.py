@@ -1,13 +1,17 @@
-"""A problem of one's own: split work over machines whose prices and heat move.
+"""A problem of your own: split work over machines whose prices and heat move.
 
 Run it with ``python examples/own_problem.py``, or from the command line, where interrupted runs are resumed:
 
     cocopt run examples/own_problem.py:Machines -a clasp -a recoo -a adagrad --out results/machines
+
+A figure of your own is one function: add --figure examples/own_problem.py:tradeoff to write it beside the others.
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import cocopt
+import cocopt.experiments
 from cocopt import Simplex, constraints, losses, problems
 
 
@@ -32,6 +36,16 @@ class Machines(problems.Problem):
         return losses.Linear(price), constraints.Affine(heat, max(0.4, heat.mean()))
 
 
+def tradeoff(result: cocopt.experiments.Result, figure: Figure) -> None:
+    """Violation against cost after the last round, a point per trial."""
+    axes = figure.subplots()
+    for label in result.algorithms:
+        finals = result.finals(label)
+        axes.plot(finals["loss"], finals["ccv1"], ".", label=result.title(label))
+    axes.set(xlabel="cost of all rounds", ylabel="sum of the violations", yscale="log")
+    axes.legend()
+
+
 if __name__ == "__main__":
     result = cocopt.run(Machines(), ["clasp", "recoo", "adagrad"], trials=20, rounds=200)
     print(result.summary())
@@ -39,3 +53,4 @@ if __name__ == "__main__":
     print(
         f"CCV₁ of CLASP less that of AdaGrad: {difference.mean:.2f} [{difference.ci_low:.2f}, {difference.ci_high:.2f}]"
     )
+    result.plot("machines.png", tradeoff)

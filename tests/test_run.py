@@ -413,6 +413,14 @@ def test_errors_in_figures_are_explained(saved: tuple[Result, Path]) -> None:
     result, _ = saved
     with pytest.raises(InvalidInput, match=r"figure .*divides: expected .*, got ZeroDivisionError.*test_run.py, line"):
         result.plot(kind=divides)
+    with pytest.raises(InvalidInput, match=r"figure: expected a name or a function of \(result, figure\), got int 3"):
+        result.plot(kind=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="path: expected a file name, got int 3"):
+        result.plot(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"path: expected a file that can be written, got nowhere/olr\.pdf: No such"):
+        result.plot("nowhere/olr.pdf")
+    with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 3; known: adagrad, clasp, recoo"):
+        result.curves(3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="figure: expected a known name, got 'regrets'; did you mean regret"):
         result.plot(kind="regrets")
     with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 'clsp'; did you mean clasp"):
@@ -542,6 +550,16 @@ BAD = {
     "zero jobs": ({"jobs": 0}, "jobs: expected a positive integer"),
     "negative seed": ({"seed": -1}, "seed: expected a non-negative integer"),
     "engine": ({"engine": "spark"}, 'engine: expected "local" or "dask"'),
+    "too many trials": ({"trials": 10**12}, "trials: expected at most 25000000 in chunks of 25, got int 10+"),
+    "too many rounds": ({"rounds": 10**400}, f"rounds: expected at most {2**53}, got int 10+"),
+    "array of rounds": ({"rounds": np.ones(2)}, "rounds: expected a positive integer, got an array"),
+    "matrix as seed": ({"seed": np.eye(2)}, "seed: expected a non-negative integer, got an array"),
+    "array as regret": ({"regret": np.ones(2)}, "regret: expected True or False, got an array"),
+    "word as tables": ({"tables": "yes"}, "tables: expected True or False, got str 'yes'"),
+    "number as progress": ({"progress": 1}, "progress: expected True or False, got int 1"),
+    "list as engine": ({"engine": []}, 'engine: expected "local" or "dask", got list'),
+    "number as out": ({"out": 3}, "out: expected a path, got int 3"),
+    "null character in out": ({"out": "a\0b"}, "out: expected a folder that can be written"),
     "problem": ({"problem": "orl"}, r"got 'orl'; did you mean olr"),
     "problem's option": ({"problem": "olr:los=norm"}, "got 'los'; did you mean loss"),
     "problem's value": ({"problem": "olr:loss=cubic"}, "loss: expected one of norm, squared"),

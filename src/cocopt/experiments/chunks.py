@@ -21,7 +21,7 @@ from typing import Any
 
 import cocopt
 from cocopt import state
-from cocopt.arrays import Array
+from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput, StateError
 
 __all__ = ["ChunkStore", "code_hash", "open_folder", "versions"]
@@ -63,6 +63,8 @@ def code_hash() -> str:
 
 def open_folder(out: str | os.PathLike[str]) -> Path:
     """The folder for results, made if it does not exist; an error if it cannot be written."""
+    if not isinstance(out, str | os.PathLike):
+        raise InvalidInput(f"out: expected a path, got {describe(out)}")
     folder = Path(out).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -70,8 +72,9 @@ def open_folder(out: str | os.PathLike[str]) -> Path:
             pass
     except FileExistsError:
         raise InvalidInput(f"out: expected a folder, got the file {folder}") from None
-    except OSError as error:
-        raise InvalidInput(f"out: expected a folder that can be written, got {folder}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"out: expected a folder that can be written, got {folder}: {reason}") from error
     return folder
 
 

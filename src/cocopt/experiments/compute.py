@@ -78,7 +78,7 @@ def _best_fixed(chunk: Chunk) -> Arrays:
         found = hindsight.best_fixed(chunk.problem, chunk.seed, chunk.trials, chunk.points)
     except Exception as error:
         raise _ChunkFailed(chunk.rounds, error) from error
-    return {"value": np.asarray(found[0]), "feasible": np.asarray(found[1])}
+    return {"value": np.asarray(found.value), "feasible": np.asarray(found.feasible)}
 
 
 def _locate_failure(chunk: Chunk, failure: _ChunkFailed) -> TrialFailed:

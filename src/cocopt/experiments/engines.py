@@ -1,9 +1,8 @@
 """Where chunks are computed: in this process, in processes of this machine, or on a Dask cluster.
 
-An engine is a function of (what to do with a chunk, the chunks by number, how many at a time) that yields the number
-and the outcome of each chunk as it is finished, in any order. Another kind of cluster is one more such function and one
-more line in `ENGINES`. A worker that is lost is the engine's affair: it computes the chunk elsewhere or raises
-`cocopt.errors.EngineFailed`. Errors of problems and algorithms are outcomes, see `cocopt.experiments.compute`.
+An `Engine` is a function; another kind of cluster is one more such function and one more line in `ENGINES`. If a worker
+is lost, the engine computes its chunk elsewhere or raises `cocopt.errors.EngineFailed`. Errors of problems and
+algorithms are outcomes, see `cocopt.experiments.compute`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import BrokenExecutor
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from cocopt.errors import EngineFailed
 from cocopt.experiments.compute import Outcome
@@ -20,18 +19,29 @@ from cocopt.experiments.plan import Chunk
 
 __all__ = ["ENGINES", "MIN_PARALLEL_ROUNDS", "Engine", "dask", "local"]
 
+Work: TypeAlias = Callable[[Chunk], Outcome]
 Outcomes: TypeAlias = Generator[tuple[int, Outcome], None, None]
-Engine: TypeAlias = Callable[[Callable[[Chunk], Outcome], Mapping[int, Chunk], int | None], Outcomes]
+
+
+class Engine(Protocol):
+    """Applies ``work`` to chunks, at most ``jobs`` at a time (None: as many as suits).
+
+    Yields the number and the outcome of each chunk as soon as it is finished, in any order.
+    """
+
+    def __call__(self, work: Work, chunks: Mapping[int, Chunk], jobs: int | None, /) -> Outcomes: ...
+
 
 #: the sum of the chunks' rounds below which other processes would take longer to start than the work takes
 MIN_PARALLEL_ROUNDS = 20_000
 
 
-def local(work: Callable[[Chunk], Outcome], chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
+def local(work: Work, chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
     """Processes of this machine, by default one per core; this process alone if one is enough."""
     if jobs is None:
         little = sum(chunk.rounds for chunk in chunks.values()) < MIN_PARALLEL_ROUNDS
         jobs = 1 if little else _usable_cores()
+    jobs = min(jobs, len(chunks))
     if jobs == 1:
         for i, chunk in chunks.items():
             yield i, work(chunk)
@@ -61,11 +71,11 @@ def _usable_cores() -> int:
     return cores
 
 
-def _numbered(work: Callable[[Chunk], Outcome], i: int, chunk: Chunk) -> tuple[int, Outcome]:
+def _numbered(work: Work, i: int, chunk: Chunk) -> tuple[int, Outcome]:
     return i, work(chunk)
 
 
-def dask(work: Callable[[Chunk], Outcome], chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
+def dask(work: Work, chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
     """A Dask cluster: that of the current client, else the one that Dask's settings name, else a new one here.
 
     A chunk whose worker is lost is computed by another one. Chunks are sent as workers become free, since each carries

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from cocopt.experiments.results import Result
 
-__all__ = ["FIGURES", "DrawFunction", "add_from_file", "draw", "figure", "save", "write_all"]
+__all__ = ["COLOURS", "FIGURES", "DrawFunction", "add_from_file", "draw", "figure", "save", "write_all"]
 
 DrawFunction: TypeAlias = "Callable[[Result, Figure], None]"
 
@@ -48,7 +48,11 @@ FIGURES: dict[str, DrawFunction] = {}
 #: the figure whose files bear the problem's name alone
 _MAIN = "metrics"
 
+#: Okabe and Ito (2008): distinct for every common kind of colour blindness
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLE: dict[Any, Any] = {
+    "figure.figsize": (4.5, 3.2),
+    "axes.prop_cycle": f"cycler(color={list(COLOURS)})",
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.labelsize": 9,
@@ -126,6 +130,8 @@ def draw(result: Result, which: str | DrawFunction = _MAIN) -> Figure:
 
     if isinstance(which, str) and which not in FIGURES:
         raise unknown_name("figure", which, FIGURES)
+    if not isinstance(which, str) and not callable(which):
+        raise InvalidInput(f"figure: expected a name or a function of (result, figure), got {describe(which)}")
     function = FIGURES[which] if isinstance(which, str) else which
     with rc_context(_STYLE):
         drawn = Figure(layout="constrained")
@@ -144,6 +150,8 @@ def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
     from matplotlib import rc_context
 
     for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidInput(f"path: expected a file name, got {describe(path)}")
         if Path(path).suffix.lower() not in _METADATA:
             raise InvalidInput(f"path: expected a file name that ends in .pdf, .png or .svg, got {Path(path).name!r}")
     with rc_context(_STYLE):
@@ -151,7 +159,12 @@ def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
         drawn.draw_without_rendering()
         drawn.set_layout_engine("none")  # the layout is found: once for all formats
         for path in paths:
-            drawn.savefig(path, metadata=_METADATA[Path(path).suffix.lower()])
+            try:
+                drawn.savefig(path, metadata=_METADATA[Path(path).suffix.lower()])
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+                raise InvalidInput(
+                    f"path: expected a file that can be written, got {path}: {error.strerror}"
+                ) from error
         drawn.set_layout_engine(layout)
 
 

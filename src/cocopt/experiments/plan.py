@@ -20,8 +20,19 @@ from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm, Given, resolve
 from cocopt.experiments.specs import Spec, file_hash, make_picklable, parse
 from cocopt.problems import Problem
+from cocopt.problems.base import check_seed
 
-__all__ = ["HINDSIGHT", "Arrays", "Chunk", "Plan", "get_problem", "make_plan", "recorded_rounds"]
+__all__ = [
+    "HINDSIGHT",
+    "MAX_CHUNKS",
+    "MAX_ROUNDS",
+    "Arrays",
+    "Chunk",
+    "Plan",
+    "get_problem",
+    "make_plan",
+    "recorded_rounds",
+]
 
 #: what the search for the best fixed action is called where algorithms go by their labels
 HINDSIGHT = "best action in hindsight"
@@ -30,6 +41,11 @@ HINDSIGHT = "best action in hindsight"
 _CHECKPOINTS = 12
 #: further rounds whose metrics are recorded, for figures with a linear and with a logarithmic axis
 _LINEAR, _LOGARITHMIC = 95, 95
+
+#: a plan lists its chunks, and each becomes a file
+MAX_CHUNKS = 10**6
+#: up to here every number of rounds is a floating-point number
+MAX_ROUNDS = 2**53
 
 #: what a chunk yields: arrays whose first axis is the trials
 Arrays: TypeAlias = dict[str, Array]
@@ -81,7 +97,7 @@ class Plan:
     name : str
         The problem's name in tables and files.
     description : JSON-able, or None
-        What the problem is; None if it cannot be told (an object of a user's own class).
+        What the problem is; None if that is unknown (an object of a user's own class).
     algorithms : sequence of Algorithm
     trials, rounds, seed, chunk_size : int
     points, checkpoints : tuple of int
@@ -150,11 +166,15 @@ def make_plan(
     Every algorithm is built once for one trial, so that an algorithm that cannot be built is reported before any work.
     """
     trials, chunk = positive_int("trials", trials), positive_int("chunk", chunk)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed: expected a non-negative integer, got {describe(seed)}")
-    seed = int(seed)
+    if trials > MAX_CHUNKS * chunk:
+        raise InvalidInput(
+            f"trials: expected at most {MAX_CHUNKS * chunk} in chunks of {chunk}, got {describe(trials)}"
+        )
+    seed = check_seed(seed)
     source, name, description = get_problem(problem)
     horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
+    if horizon > MAX_ROUNDS:
+        raise InvalidInput(f"rounds: expected at most {MAX_ROUNDS}, got {describe(horizon)}")
     if regret and not source.K.bounded:
         raise InvalidInput(f"regret: expected False, since the set of the problem {name!r} is unbounded, got True")
     resolved = resolve(algorithms)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cocopt.arrays import Array
-from cocopt.experiments.figures import figure
+from cocopt.experiments.figures import COLOURS, figure
 from cocopt.experiments.results import Result, interval
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_metrics", "draw_regret", "line_style"]
 
-# Okabe and Ito (2008): distinct for every common kind of colour blindness.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = (
     "-",
     (0, (5, 1.5)),
@@ -52,7 +50,7 @@ def draw_regret(result: Result, drawn: Figure) -> None:
 
 def line_style(i: int) -> dict[str, Any]:
     """Colour and dashes of the i-th algorithm."""
-    return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": _DASHES[i % len(_DASHES)]}
+    return {"color": COLOURS[i % len(COLOURS)], "linestyle": _DASHES[i % len(_DASHES)]}
 
 
 def _draw_panels(result: Result, drawn: Figure, metrics: Sequence[str], *, bounds: bool) -> None:

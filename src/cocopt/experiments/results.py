@@ -133,7 +133,7 @@ class Result:
         return self._algorithm(algorithm).title
 
     def _algorithm(self, label: str) -> Algorithm:
-        if label not in self._algorithms:
+        if not isinstance(label, str) or label not in self._algorithms:
             raise unknown_name("algorithm", label, self._algorithms)
         return self._algorithms[label]
 

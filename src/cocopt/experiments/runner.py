@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+
 from cocopt.arrays import describe, positive_int
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Given
@@ -93,7 +95,10 @@ def run(
     >>> difference.ci_low <= difference.mean <= difference.ci_high
     True
     """
-    if engine not in ENGINES:
+    for name, value in {"regret": regret, "tables": tables, "progress": progress}.items():
+        if not isinstance(value, bool | np.bool_) and not (name == "progress" and value is None):
+            raise InvalidInput(f"{name}: expected True or False, got {describe(value)}")
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInput(f"engine: expected {' or '.join(map(_quoted, ENGINES))}, got {describe(engine)}")
     workers = None if jobs is None else positive_int("jobs", jobs)
     plan = make_plan(problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, regret=regret)

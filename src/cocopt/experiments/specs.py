@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cocopt.arrays import describe
 from cocopt.errors import InvalidInput
 
 __all__ = ["Spec", "file_hash", "make_picklable", "parse", "unknown_name"]
@@ -56,6 +57,8 @@ def parse(text: str) -> list[Spec]:
     >>> [str(spec) for spec in parse("clasp:scale=0.5|1")]
     ['clasp:scale=0.5', 'clasp:scale=1']
     """
+    if not isinstance(text, str):
+        raise InvalidInput(f"description: expected a string, got {describe(text)}")
     found = _FILE.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
     if found is None:
         raise InvalidInput(f"{text!r}: expected a name, name:option=value,... or file.py:Name, got no name")
@@ -84,7 +87,7 @@ def _parse_value(text: str) -> Any:
     return text
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInput:
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInput:
     """The error for an unknown name, with the known names most like it, or all of them if none is alike.
 
     >>> from cocopt.experiments.specs import unknown_name
@@ -92,7 +95,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidInput:
     InvalidInput("algorithm: expected a known name, got 'clapsp'; did you mean clasp?")
     """
     names = sorted(known)
-    alike = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    alike = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(alike)}?" if alike else f"known: {', '.join(names) or 'none'}"
     return InvalidInput(f"{kind}: expected a known name, got {name!r}; {hint}")
 

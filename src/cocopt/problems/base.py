@@ -19,7 +19,7 @@ from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["BlockProblem", "MixedConstraint", "MixedLoss", "Problem", "one_of", "trial_numbers"]
+__all__ = ["BlockProblem", "MixedConstraint", "MixedLoss", "Problem", "check_seed", "one_of", "trial_numbers"]
 
 #: what a round reveals
 Pair: TypeAlias = tuple[Loss | None, Constraint | None]
@@ -261,7 +261,7 @@ class MixedConstraint(Constraint):
 
 def one_of(name: str, value: str, *known: str) -> str:
     """The value of an option, checked to be one of the known ones."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {describe(value)}")
     return value
 
@@ -316,14 +316,30 @@ def _array_arguments(member: Any) -> dict[str, Array]:
     return arguments if all(isinstance(value, np.ndarray) for value in arguments.values()) else {}
 
 
+def check_seed(seed: Any) -> int:
+    """A non-negative integer."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"seed: expected a non-negative integer, got {describe(seed)}")
+    return int(seed)
+
+
 def trial_numbers(trials: ArrayLike) -> Sequence[int]:
     """The numbers of some trials as a list of integers, checked."""
-    chosen = np.asarray(trials)
-    if chosen.ndim != 1 or chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen.min() < 0:
+    try:
+        chosen = np.asarray(trials)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}") from error
+    if (
+        np.ma.is_masked(trials)
+        or chosen.ndim != 1
+        or chosen.size == 0
+        or chosen.dtype.kind not in "iu"
+        or chosen.min() < 0
+    ):
         raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}")
     return [int(k) for k in chosen]
 
 
 def _generator(seed: int, trial: int, stream: int) -> np.random.Generator:
     """The random stream of a trial's start (0) or of its block number ``stream`` (from 1 on)."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(trial, stream)))
+    return np.random.default_rng(np.random.SeedSequence(check_seed(seed), spawn_key=(trial, stream)))
