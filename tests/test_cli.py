@@ -256,6 +256,24 @@ def test_a_failing_trial_gives_one_line_and_status_1(tmp_path: Path) -> None:
     )
 
 
+def test_an_interruption_gives_one_line_and_status_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cocopt, "run", interrupted)
+    done = cli("run", "olr", "--out", str(tmp_path))
+    expected = f"cocopt: interrupted; finished chunks are kept in {tmp_path}, the same command continues\n"
+    assert (done.exit_code, done.stderr) == (130, expected)
+
+
+def test_errors_that_the_user_cannot_fix_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(cocopt, "run", broken)
+    assert isinstance(cli("run", "olr").exception, OSError)
+
+
 def test_switch_on_contradictory_constraints_names_the_round() -> None:
     done = cli("run", "svm", "-a", "switch", "--trials", "2", "--no-regret", "-q")
     assert done.exit_code == 1

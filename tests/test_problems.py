@@ -250,6 +250,7 @@ def test_a_batch_of_mixed_rounds_equals_its_trials_one_by_one() -> None:
                     own_loss, own_limit = problem.round(rng, t)
                 assert loss.value(x)[i] == pytest.approx(float(own_loss.value(x[i])))
                 assert loss.gradient(x)[i] == pytest.approx(own_loss.gradient(x[i]))
+                assert np.broadcast_to(loss.strong_convexity, 4)[i] == pytest.approx(own_loss.strong_convexity)
                 assert constraint.rows(x)[i] == pytest.approx(own_limit.rows(x[i]))
                 assert constraint.jacobian(x)[i] == pytest.approx(own_limit.jacobian(x[i]))
             if k == 20:
@@ -307,6 +308,10 @@ def test_all_trials_must_have_the_same_number_of_rows() -> None:
 
     with pytest.raises(InvalidInput, match="expected as many rows in every trial"):
         next(Ragged().blocks(0, range(9)))[2](0)
+
+
+def test_repr_shows_the_options() -> None:
+    assert repr(problems.get("tracking", limits="rarely")) == "Tracking(limits='rarely')"
 
 
 def test_missing_methods_are_named() -> None:

@@ -492,7 +492,39 @@ def test_bounds_for_strongly_convex_losses_hold(algorithm: str) -> None:
     assert (result.curves(algorithm)["ccv2"] <= bounds.ccv2).all()
 
 
+def test_results_explain_what_they_do_not_have() -> None:
+    result = cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False)
+    assert repr(result) == "Result('olr', ['clasp'], trials=2, rounds=5)"
+    with pytest.raises(InvalidInput, match="regret: expected a run that looked for the best action"):
+        result.regret("clasp")
+    with pytest.raises(
+        InvalidInput, match='table: expected "summary", "finals", "curves" or "paired", got str \'all\''
+    ):
+        result.table("all")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (3, "description: expected a string, got int 3"),
+        (":beta=1", "expected a name, name:option=value,... or file.py"),
+    ],
+)
+def test_wrong_descriptions_are_explained(text: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        parse(text)
+
+
 # ---------------------------------------------------------------- failures
+
+
+def test_a_problem_with_too_few_rounds_is_reported() -> None:
+    class Short(Targets):
+        def blocks(self, seed: int, trials: Any, rounds: int | None = None) -> Any:
+            return super().blocks(seed, trials, 5)
+
+    with pytest.raises(TrialFailed, match="Short, clasp, trial 0, round 5: expected 12 rounds from the problem, got 5"):
+        cocopt.run(Short(), "clasp", trials=1, regret=False)
 
 
 def test_a_failure_names_problem_algorithm_trial_and_round() -> None:

@@ -57,6 +57,7 @@ def main(
     """Constrained online convex optimization: experiments with true regret, confidence intervals and bounds."""
 
 
+# Commands have as many parameters as they have options: typer makes each parameter one.
 @app.command()
 def reproduce(
     names: Annotated[list[str] | None, typer.Argument(help="Experiments: olr, olr-long, svm. Default: all.")] = None,

@@ -83,6 +83,7 @@ def dask(work: Work, chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
     """
     client, is_ours = _dask_client(jobs)
     from distributed import as_completed
+    from distributed.client import ClosedClientError
 
     waiting = iter(chunks.items())
     running: dict[str, int] = {}
@@ -101,7 +102,7 @@ def dask(work: Work, chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
             outcome = _dask_outcome(future)
             yield running.pop(future.key), outcome
             submit()
-    except OSError as error:
+    except (OSError, ClosedClientError) as error:
         raise EngineFailed(f"Dask: the connection to the scheduler is lost: {error}") from error
     finally:  # the cluster drops chunks to which no future refers any more
         if is_ours:
