@@ -1,4 +1,4 @@
-"""A problem of your own: split work over machines whose prices and heat move.
+"""A problem of your own: split work over machines whose costs and heat vary.
 
 Run it with ``python examples/own_problem.py``, or from the command line, where interrupted runs are resumed:
 
@@ -16,7 +16,7 @@ from cocopt import Simplex, constraints, losses, problems
 
 
 class Machines(problems.Problem):
-    """Every round: pay the price of each machine's share, and keep the heat of the room below its limit."""
+    """Every round: pay the cost of each machine's share, and keep the heat of the room below its limit."""
 
     K = Simplex(5)  # shares of the work, which sum to 1
     rounds = 500
@@ -30,10 +30,10 @@ class Machines(problems.Problem):
 
     def round(self, rng: np.random.Generator, t: int) -> tuple[losses.Linear, constraints.Affine]:
         """f_t and g_t of one trial: cheap machines run hot. A loss or a constraint may also be None."""
-        price = np.clip(np.linspace(0.8, 0.2, 5) + 0.2 * rng.normal(size=5), 0.0, 1.0)
+        cost = np.clip(np.linspace(0.8, 0.2, 5) + 0.2 * rng.normal(size=5), 0.0, 1.0)
         heat = np.clip(np.linspace(0.0, 0.8, 5) + 0.1 * rng.normal(size=5), 0.0, 1.0)
         # never less than an even split gives off: so one action satisfies every round
-        return losses.Linear(price), constraints.Affine(heat, max(0.4, heat.mean()))
+        return losses.Linear(cost), constraints.Affine(heat, max(0.4, heat.mean()))
 
 
 def tradeoff(result: cocopt.experiments.Result, figure: Figure) -> None:

@@ -147,7 +147,7 @@ def test_zero_satisfies_every_constraint(name: str) -> None:
 
 
 def test_regression_is_drawn_as_the_paper_says() -> None:
-    for noise, spread in (("normal", 1.0), ("truncated", 0.5396)):  # √(1 − 2φ(1)/(2Φ(1) − 1)) = 0.5396
+    for noise, deviation in (("normal", 1.0), ("truncated", 0.5396)):  # √(1 − 2φ(1)/(2Φ(1) − 1)) = 0.5396
         problem = problems.get("olr", noise=noise)
         _, (H, y, A, b) = next(problem.data_blocks(0, range(100), 100))
         for data, low, high in ((H, -1, 1), (A, 0, 2), (b, 0, 1)):
@@ -155,7 +155,7 @@ def test_regression_is_drawn_as_the_paper_says() -> None:
             assert high - 0.01 < data.max() < high
             assert data.mean() == pytest.approx((low + high) / 2, abs=0.01)
         left = y - H @ np.ones(10)
-        assert left.std() == pytest.approx(spread, abs=0.01)
+        assert left.std() == pytest.approx(deviation, abs=0.01)
         assert (np.abs(left).max() <= 1) == (noise == "truncated")
 
 

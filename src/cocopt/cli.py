@@ -37,7 +37,7 @@ _Figures = Annotated[
         "figure. May be given several times.",
     ),
 ]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only: no progress, no tables.")]
+_Silent = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only: no progress, no tables.")]
 
 
 def _version(wanted: bool) -> None:
@@ -68,7 +68,7 @@ def reproduce(
     engine: _Engine = "local",
     out: Annotated[str, typer.Option(help="Folder for tables, figures and finished chunks.")] = "results",
     figures: _Figures = None,
-    quiet: _Quiet = False,
+    silent: _Silent = False,
 ) -> None:
     """Run the paper's experiments and write tables and figures. After an interruption, the same command continues."""
     with report_errors(out):
@@ -77,9 +77,9 @@ def reproduce(
         _add_figures(figures, out)
         began = time.monotonic()
         settings: dict[str, Any] = {"trials": trials, "rounds": rounds, "seed": seed, "jobs": jobs, "engine": engine}
-        for result in results(names or [], out, progress=not quiet, **settings):
-            _echo(quiet, f"{result.summary()}\n")
-        _echo(quiet, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        for result in results(names or [], out, progress=not silent, **settings):
+            _echo(silent, f"{result.summary()}\n")
+        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
 
 
 @app.command()
@@ -106,7 +106,7 @@ def run(
     ] = None,
     regret: Annotated[bool, typer.Option(help="Compute the regret against the best fixed action in hindsight.")] = True,
     figures: _Figures = None,
-    quiet: _Quiet = False,
+    silent: _Silent = False,
 ) -> None:
     """Run algorithms on a problem. With --out, the same command continues an interrupted run."""
     with report_errors(out):
@@ -114,10 +114,10 @@ def run(
 
         _add_figures(figures, out)
         settings: dict[str, Any] = {"regret": regret, "engine": engine}
-        result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not quiet, **settings)
-        _echo(quiet, result.summary())
+        result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not silent, **settings)
+        _echo(silent, result.summary())
         if out is not None:
-            _echo(quiet, f"Tables and figures are in {out}.")
+            _echo(silent, f"Tables and figures are in {out}.")
 
 
 @app.command("list")
@@ -200,8 +200,8 @@ def _add_figures(specs: list[str] | None, out: str | None) -> None:
         add_from_file(spec)
 
 
-def _echo(quiet: bool, text: str) -> None:
-    if not quiet:
+def _echo(silent: bool, text: str) -> None:
+    if not silent:
         typer.echo(text)
 
 
