@@ -218,7 +218,7 @@ def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
     (spec,) = specs
     found = problems.get(spec.target, **spec.options)
     if not spec.in_file:
-        return found, str(spec), {"problem": found.name, "options": found.options}
+        return found, str(spec), get_problem(found)[2]
     make_picklable(found)
     name = spec.target.rpartition(":")[2]
     description = {"file": file_hash(spec.target), "name": name, "options": spec.options}
