@@ -1,4 +1,4 @@
-"""The command line: what it prints, where it leaves things, and what it says to bad use."""
+"""The command line: what it prints, which files it writes, and its messages for wrong arguments."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
 import cocopt
 from cocopt.cli import app
-from cocopt.experiments import progress
+from cocopt.experiments import figures, progress
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -23,19 +25,46 @@ def cli(*arguments: str) -> Result:
     return CliRunner().invoke(app, arguments)
 
 
-def test_help_explains_every_command() -> None:
-    told = cli("--help").stdout
-    for command in ("reproduce", "run", "list", "bench", "compile"):
-        assert command in told
-        assert cli(command, "--help").exit_code == 0
+COMMANDS: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
-def test_the_version_is_told() -> None:
+def flat(text: str) -> str:
+    """Help as one line, without the frames around it."""
+    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", text).split())
+
+
+def test_help_shows_every_command_with_its_explanation() -> None:
+    assert COMMANDS.keys() == {"reproduce", "run", "list", "bench", "compile"}
+    shown = cli("--help")
+    assert shown.exit_code == 0
+    for name, command in COMMANDS.items():
+        assert command.help
+        assert f" {name} {flat(command.help)}" in flat(shown.stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_shows_every_parameter_with_its_explanation(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # so that no explanation is broken into lines
+    shown = cli(name, "--help")
+    assert shown.exit_code == 0
+    text = flat(shown.stdout)
+    assert flat(COMMANDS[name].help) in text
+    for parameter in COMMANDS[name].params:
+        assert parameter.help, f"{name}: {parameter.name} has no help"
+        explanation = flat(parameter.help.replace("\\[", "["))  # an escaped bracket of the markup
+        assert explanation in text
+        for option in (*parameter.opts, *parameter.secondary_opts):
+            assert re.search(rf"(?<!\S){option}(?!\w)", text), f"{name}: {option} is not shown"
+
+
+def test_version_is_printed() -> None:
     done = cli("--version")
     assert (done.exit_code, done.stdout) == (0, f"cocopt {cocopt.__version__}\n")
 
 
-def test_it_is_installed_under_its_name() -> None:
+def test_the_command_is_installed() -> None:
     (entry,) = entry_points(name="cocopt", group="console_scripts")
     assert entry.load() is app
     assert subprocess.run([sys.executable, "-m", "cocopt", "--help"], capture_output=True, check=True).stdout
@@ -54,7 +83,7 @@ print(*({"numba", "scipy", "matplotlib", "joblib", "clarabel"} & set(sys.modules
 
 
 @pytest.mark.long
-def test_reproduce_leaves_tables_and_figures(tmp_path: Path) -> None:
+def test_reproduce_writes_tables_and_figures(tmp_path: Path) -> None:
     out = tmp_path / "results"
     done = cli("reproduce", "svm", "olr", "--trials", "3", "--rounds", "10", "--jobs", "1", "--out", str(out))
     assert done.exit_code == 0, done.output
@@ -84,22 +113,52 @@ def test_run_takes_problems_and_algorithms_from_files(tmp_path: Path) -> None:
         assert label in done.stdout
 
 
-def test_quiet_is_quiet() -> None:
+FIGURES = """
+from cocopt.experiments import figure
+
+def by_name(result, drawn):
+    drawn.suptitle(result.name)
+
+@figure("registered-here")
+def by_decorator(result, drawn):
+    drawn.suptitle(result.name)
+
+value = 3
+"""
+
+
+def test_figures_from_files_are_written_beside_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "FIGURES", dict(figures.FIGURES))
+    file, out = tmp_path / "own.py", tmp_path / "out"
+    file.write_text(FIGURES)
+    own = ["--figure", f"{file}:by_name", "--figure", f"{file}:by_decorator"]
+    done = cli("run", "olr", "--trials", "2", "--rounds", "5", "--no-regret", "-q", "--out", str(out), *own)
+    assert done.exit_code == 0, done.output
+    kinds = ("", "-regret", "-by_name", "-registered-here")
+    assert {path.name for path in out.glob("*.p*")} == {
+        f"olr{kind}.{suffix}" for kind in kinds for suffix in ("pdf", "png")
+    }
+    done = cli("reproduce", "olr", "--trials", "2", "--rounds", "5", "-q", "--out", str(tmp_path / "paper"), *own)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "paper" / "olr-by_name.png").exists()
+
+
+def test_quiet_prints_nothing() -> None:
     done = cli("run", "olr", "--trials", "2", "--rounds", "5", "--no-regret", "--quiet")
     assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_list_shows_everything() -> None:
-    told = cli("list").stdout
+def test_list_shows_algorithms_problems_and_sets() -> None:
+    shown = cli("list").stdout
     for name in ("clasp", "clasp-f", "recoo", "adagrad", "switch", "olr", "olr-long", "svm", "tracking", "Box"):
-        assert name in told
-    assert "lipschitz" in told
+        assert name in shown
+    assert "lipschitz" in shown
 
 
-def test_bench_compares() -> None:
-    told = cli("bench", "--trials", "3", "--rounds", "5").stdout
-    assert "a loop around daqp.solve" in told
-    assert re.search(r"3 trials in one learner .* µs a round +1\.0×", told)
+def test_bench_prints_every_implementation() -> None:
+    shown = cli("bench", "--trials", "3", "--rounds", "5").stdout
+    assert "a loop around daqp.solve" in shown
+    assert re.search(r"3 trials in one learner .* µs per round +1\.0×", shown)
 
 
 BROKEN = """
@@ -142,10 +201,17 @@ BAD = {
         "out: expected a folder that can be written",
     ),
     "a missing constant": (["run", "{folder}/plain.py:Plain", "-a", "switch"], "switch: expected lipschitz, got none"),
+    "a figure that is no function": (["run", "olr", "--figure", "{folder}/plain.py:PLAIN"], "expected a function of"),
+    "a figure that is not in a file": (
+        ["run", "olr", "--figure", "mine"],
+        "figure: expected path/to/file.py:function",
+    ),
     "an unknown engine": (["run", "olr", "--engine", "spark"], 'engine: expected "local" or "dask"'),
 }
 PLAIN = """
 from cocopt import Box, losses, problems
+
+PLAIN = 3
 
 class Plain(problems.Problem):
     K = Box(0.0, 1.0, dim=2)
@@ -157,13 +223,13 @@ class Plain(problems.Problem):
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_use_gets_one_line_and_status_2(case: str, tmp_path: Path) -> None:
+def test_wrong_arguments_give_one_line_and_status_2(case: str, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     (tmp_path / "garbage.py").write_text("this is no python")
     (tmp_path / "plain.py").write_text(PLAIN)
     arguments, message = BAD[case]
     if "/proc/cocopt" in arguments and not Path("/proc").is_dir():
-        pytest.skip("no folder here that nobody can write")
+        pytest.skip("there is no folder here that cannot be written")
     # a default out folder must not appear in the tests' own
     out = ["--out", str(tmp_path / "out")] if "--out" not in arguments else []
     done = cli(*(part.format(folder=tmp_path, examples=EXAMPLES) for part in arguments), *out)
@@ -174,7 +240,12 @@ def test_bad_use_gets_one_line_and_status_2(case: str, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_failing_trial_is_one_line_and_status_1(tmp_path: Path) -> None:
+def test_a_figure_needs_a_folder(tmp_path: Path) -> None:
+    done = cli("run", "olr", "--figure", f"{tmp_path}/own.py:draw")
+    assert (done.exit_code, done.stderr) == (2, "cocopt: figure: expected --out, the folder to write it to, got none\n")
+
+
+def test_a_failing_trial_gives_one_line_and_status_1(tmp_path: Path) -> None:
     (tmp_path / "plain.py").write_text(
         PLAIN.replace("rng.normal(size=2)", "[float('nan'), 1.0] if t == 4 else [0.0, 1.0]")
     )
@@ -185,21 +256,39 @@ def test_a_failing_trial_is_one_line_and_status_1(tmp_path: Path) -> None:
     )
 
 
+def test_an_interruption_gives_one_line_and_status_130(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cocopt, "run", interrupted)
+    done = cli("run", "olr", "--out", str(tmp_path))
+    expected = f"cocopt: interrupted; finished chunks are kept in {tmp_path}, the same command continues\n"
+    assert (done.exit_code, done.stderr) == (130, expected)
+
+
+def test_errors_that_the_user_cannot_fix_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(cocopt, "run", broken)
+    assert isinstance(cli("run", "olr").exception, OSError)
+
+
 def test_switch_on_contradictory_constraints_names_the_round() -> None:
     done = cli("run", "svm", "-a", "switch", "--trials", "2", "--no-regret", "-q")
     assert done.exit_code == 1
     assert re.match(r"cocopt: svm, switch, trial \d, round \d+: .*no point in common", done.stderr)
 
 
-def test_time_left_comes_from_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_left_is_estimated_from_the_speed_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     display = progress.Progress("olr", {"clasp": 100, "recoo": 100})
     display.advance("clasp", 50, kept=True)
-    assert display.left() is None
+    assert display.seconds_left() is None
     clock[0] = 10.0
     display.advance("clasp", 25)
-    assert display.left() == pytest.approx(10.0 * 125 / 25)  # what an earlier run had done took no time
+    assert display.seconds_left() == pytest.approx(10.0 * 125 / 25)  # what an earlier run had done took no time
 
 
 def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,12 +296,12 @@ def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False)
-    told = capsys.readouterr().err
+    shown = capsys.readouterr().err
     for part in ("olr", "clasp", "2/2", "trials", "left"):
-        assert part in told
+        assert part in shown
 
 
-def test_compile_goes_through_every_kernel() -> None:
+def test_compile_compiles_every_kernel_module() -> None:
     folder = Path(cocopt.kernels.__file__).parent
     sources = [source for source in folder.rglob("*.py") if "\n@guvectorize(" in source.read_text()]
     modules = {".".join(source.relative_to(folder).with_suffix("").parts) for source in sources}

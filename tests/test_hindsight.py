@@ -139,7 +139,7 @@ def test_regression_agrees_with_clarabel(loss: str) -> None:
     for (i, trial), (c, T) in product(enumerate([3, 8]), enumerate(marks)):
         H, y, A, b = (
             np.concatenate([column[:, 0] for column in columns])
-            for columns in zip(*(own for _, own in problem._columns(0, [trial], T)), strict=True)
+            for columns in zip(*(own for _, own in problem.data_blocks(0, [trial], T)), strict=True)
         )
         x = cp.Variable(10)
         residual = cp.reshape(H.reshape(-1, 10) @ x - y.ravel(), (T, 4), order="C")
@@ -163,7 +163,7 @@ def test_distances_without_constraints_are_least_at_the_mean() -> None:
 
     marks = [700, 3, 300]
     best = best_fixed(Targets(), 1, [4], marks)
-    c = np.concatenate([columns[0][:, 0] for _, columns in Targets()._columns(1, [4], 700)])
+    c = np.concatenate([columns[0][:, 0] for _, columns in Targets().data_blocks(1, [4], 700)])
     for value, point, T in zip(best.value[0], best.point[0], marks, strict=True):
         assert point == pytest.approx(c[:T].mean(axis=0), abs=1e-6)
         assert value == pytest.approx(0.5 * T * c[:T].var(axis=0).sum(), rel=1e-9)

@@ -1,4 +1,4 @@
-"""Problems: data as the paper says, constants that hold, rounds that depend on nothing but seed and trial."""
+"""Problems: data as in the paper, constants that hold, rounds that depend on seed and trial alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WINE = {
 
 
 class Mixed(problems.Problem):
-    """Every kind of stacking: the kinds of losses and constraints change from round to round and trial to trial."""
+    """The classes of losses and constraints change from round to round and from trial to trial."""
 
     K = Box(0.0, 1.0, dim=3)
     rounds = 300
@@ -56,7 +56,7 @@ def own(name: str, options: dict[str, Any]) -> problems.Problem:
     return Mixed() if name == "mixed" else problems.get(name, **options)
 
 
-def seen(problem: problems.Problem, trials: list[int], rounds: int, at: int) -> list[np.ndarray]:
+def evaluate(problem: problems.Problem, trials: list[int], rounds: int, at: int) -> list[np.ndarray]:
     """Losses, gradients and rows of round ``at`` at fixed points."""
     x = problem.K.project(np.random.default_rng(7).uniform(0, 1, (9, problem.K.dim)))[trials]
     for first, count, reveal in problem.blocks(3, trials, rounds):
@@ -70,11 +70,11 @@ def seen(problem: problems.Problem, trials: list[int], rounds: int, at: int) -> 
 
 @pytest.mark.parametrize(("name", "options"), [*ALL, ("mixed", {})])
 @pytest.mark.parametrize("at", [1, 100, 256, 257, 300])
-def test_a_trial_sees_the_same_rounds_whatever_runs_beside_it(name: str, options: dict[str, Any], at: int) -> None:
+def test_the_rounds_of_a_trial_do_not_depend_on_other_trials(name: str, options: dict[str, Any], at: int) -> None:
     problem = own(name, options)
-    together = seen(problem, [0, 4, 8, 2], 300, at)
+    together = evaluate(problem, [0, 4, 8, 2], 300, at)
     for i, trial in enumerate([0, 4, 8, 2]):
-        for one, many in zip(seen(problem, [trial], at, at), together, strict=True):
+        for one, many in zip(evaluate(problem, [trial], at, at), together, strict=True):
             assert np.array_equal(one[0], many[i] if many.ndim == one.ndim else many)
     start = problem.start(3, [0, 4, 8, 2])
     assert np.array_equal(start[2], problem.start(3, [8])[0])
@@ -84,7 +84,7 @@ def test_a_trial_sees_the_same_rounds_whatever_runs_beside_it(name: str, options
 @pytest.mark.parametrize("name", ["olr", "svm", "tracking"])
 def test_seeds_and_trials_and_blocks_differ(name: str) -> None:
     problem = problems.get(name)
-    data = [seen(problem, [trial], at, at)[-1] for trial in (0, 1) for at in (1, 300)]
+    data = [evaluate(problem, [trial], at, at)[-1] for trial in (0, 1) for at in (1, 300)]
     data.append(next(problem.blocks(4, [0], 1))[2](0)[1].jacobian(np.zeros((1, problem.K.dim))))
     if name != "tracking":
         assert len({array.tobytes() for array in data}) == len(data)
@@ -98,10 +98,10 @@ def test_blocks_cover_the_rounds_once() -> None:
 
 
 @pytest.mark.parametrize("name", problems.names())
-def test_a_block_of_a_hundred_trials_is_small(name: str) -> None:
+def test_a_block_of_a_hundred_trials_takes_little_memory(name: str) -> None:
     problem = problems.get(name)
-    _, columns = next(problem._columns(0, range(100), problem.rounds))
-    assert sum(column.nbytes for column in columns) < 50e6
+    _, data = next(problem.data_blocks(0, range(100), problem.rounds))
+    assert sum(array.nbytes for array in data) < 50e6
 
 
 @settings(max_examples=25, deadline=None)
@@ -123,7 +123,7 @@ def test_lipschitz_constants_and_moduli_hold(seed: int, name: int, corner: bool)
         assert np.min(loss.strong_convexity) >= problem.strong_convexity
 
 
-def test_lipschitz_constants_are_not_wasteful() -> None:
+def test_lipschitz_constants_are_attained() -> None:
     """The extreme data that a round may have attain them."""
     zero, ones, twos = np.zeros(10), np.ones((4, 10)), np.full((4, 10), 2.0)
     for loss, y in (("norm", 10.0), ("squared", 11.0)):
@@ -147,15 +147,15 @@ def test_zero_satisfies_every_constraint(name: str) -> None:
 
 
 def test_regression_is_drawn_as_the_paper_says() -> None:
-    for noise, spread in (("normal", 1.0), ("truncated", 0.5396)):  # √(1 − 2φ(1)/(2Φ(1) − 1)) = 0.5396
+    for noise, deviation in (("normal", 1.0), ("truncated", 0.5396)):  # √(1 − 2φ(1)/(2Φ(1) − 1)) = 0.5396
         problem = problems.get("olr", noise=noise)
-        _, (H, y, A, b) = next(problem._columns(0, range(100), 100))
+        _, (H, y, A, b) = next(problem.data_blocks(0, range(100), 100))
         for data, low, high in ((H, -1, 1), (A, 0, 2), (b, 0, 1)):
             assert low < data.min() < low + 0.01
             assert high - 0.01 < data.max() < high
             assert data.mean() == pytest.approx((low + high) / 2, abs=0.01)
         left = y - H @ np.ones(10)
-        assert left.std() == pytest.approx(spread, abs=0.01)
+        assert left.std() == pytest.approx(deviation, abs=0.01)
         assert (np.abs(left).max() <= 1) == (noise == "truncated")
 
 
@@ -195,7 +195,7 @@ def test_a_trial_of_the_svm_is_a_pass_over_all_wines() -> None:
     assert problem.lipschitz_g == pytest.approx(np.sqrt((features**2).sum(axis=1) + 1).max())
 
 
-def test_tracking_shows_what_is_proven() -> None:
+def test_tracking_obeys_the_bounds_and_its_regret_grows_like_log_T() -> None:
     """Regret grows like log T, under certificate and bound; limits are violated for ever; CCV₂ obeys its bound."""
     problem, trials, marks = problems.get("tracking"), np.arange(12), np.array([20, 60, 200, 600, 2000])
     learner = CLASP(problem.K, start=problem.start(0, trials), steps=steps.StronglyConvex(1.0))
@@ -238,7 +238,7 @@ def test_tracking_with_rare_limits_has_a_logarithmic_ccv2() -> None:
     assert growth["always"][-1] < 0.3 * growth["always"][0]
 
 
-def test_an_own_problem_in_one_batch_is_its_trials_one_by_one() -> None:
+def test_a_batch_of_mixed_rounds_equals_its_trials_one_by_one() -> None:
     problem = Mixed()
     x = np.random.default_rng(0).uniform(size=(4, 3))
     for first, count, reveal in problem.blocks(0, [5, 1, 0, 7]):
@@ -250,13 +250,14 @@ def test_an_own_problem_in_one_batch_is_its_trials_one_by_one() -> None:
                     own_loss, own_limit = problem.round(rng, t)
                 assert loss.value(x)[i] == pytest.approx(float(own_loss.value(x[i])))
                 assert loss.gradient(x)[i] == pytest.approx(own_loss.gradient(x[i]))
+                assert np.broadcast_to(loss.strong_convexity, 4)[i] == pytest.approx(own_loss.strong_convexity)
                 assert constraint.rows(x)[i] == pytest.approx(own_limit.rows(x[i]))
                 assert constraint.jacobian(x)[i] == pytest.approx(own_limit.jacobian(x[i]))
             if k == 20:
                 break
 
 
-def test_an_own_problem_with_mixed_kinds_can_be_learnt() -> None:
+def test_clasp_runs_on_mixed_classes_of_losses_and_constraints() -> None:
     problem = Mixed()
     learner = CLASP(problem.K, start=problem.start(0, [0, 1, 2]), infeasible="nearest")
     for _, count, reveal in problem.blocks(0, [0, 1, 2], 230):
@@ -266,7 +267,7 @@ def test_an_own_problem_with_mixed_kinds_can_be_learnt() -> None:
     assert np.all(problem.K.contains(learner.ask()))
 
 
-def test_half_rounds_and_bad_rounds() -> None:
+def test_rounds_without_a_loss_are_allowed_and_bad_rounds_are_errors() -> None:
     class Half(problems.Problem):
         K = Box(0.0, 1.0, dim=1)
         rounds = 3
@@ -296,7 +297,7 @@ def test_half_rounds_and_bad_rounds() -> None:
         next(Ragged().blocks(0, range(9)))
 
 
-def test_rows_must_agree_in_number() -> None:
+def test_all_trials_must_have_the_same_number_of_rows() -> None:
     class Ragged(problems.Problem):
         K = Box(0.0, 1.0, dim=1)
         rounds = 1
@@ -309,7 +310,11 @@ def test_rows_must_agree_in_number() -> None:
         next(Ragged().blocks(0, range(9)))[2](0)
 
 
-def test_what_is_missing_is_named() -> None:
+def test_repr_shows_the_options() -> None:
+    assert repr(problems.get("tracking", limits="rarely")) == "Tracking(limits='rarely')"
+
+
+def test_missing_methods_are_named() -> None:
     class Empty(problems.Problem):
         K = Box(0.0, 1.0, dim=1)
         rounds = 1
@@ -334,12 +339,17 @@ def test_what_is_missing_is_named() -> None:
         (lambda: problems.get("svm", loss="norm"), "svm: expected no options, got 'loss'"),
         (lambda: problems.get("olr", loss="l1"), "loss: expected one of norm, squared, got str 'l1'"),
         (lambda: problems.get("olr").start(0, [-1]), "trials: expected trial numbers from 0 on"),
+        (lambda: problems.get("olr").start(np.eye(2), [0]), "seed: expected a non-negative integer, got an array"),
+        (lambda: next(problems.get("olr").blocks(-1, [0])), "seed: expected a non-negative integer, got int -1"),
+        (lambda: problems.get("olr").start(0, [[0], [1, 2]]), "trials: expected trial numbers from 0 on"),
+        (lambda: problems.get("olr").start(0, np.ma.array([0, 1], mask=[0, 1])), "trials: expected trial numbers"),
+        (lambda: problems.get("olr", loss=np.ones(2)), "loss: expected one of norm, squared, got an array"),
         (lambda: next(problems.get("olr").blocks(0, [], 5)), "trials: expected trial numbers from 0 on"),
         (lambda: next(problems.get("olr").blocks(0, [0], 0)), "rounds: expected a positive integer"),
         (lambda: problems.get("nowhere/file.py:Name"), "no file"),
     ],
 )
-def test_bad_use_is_explained(call: Any, message: str) -> None:
+def test_wrong_arguments_are_explained(call: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         call()
 

@@ -1,4 +1,4 @@
-"""Interrupted runs: what was finished is kept, never computed again, and never mixed with anything else."""
+"""Interrupted runs: finished chunks are kept, not computed again, and used only for the same configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import cocopt
 from cocopt import state
 from cocopt.cli import app
-from cocopt.experiments import TrialFailed, chunks, runner
+from cocopt.experiments import TrialFailed, chunks, engines, execute
 from cocopt.experiments.results import write_tables
 
 PROBLEM = """
@@ -60,16 +60,16 @@ def files(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def worked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The pieces of work that were really done, as (task, first trial)."""
+def computed_chunks(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The chunks that were computed, as (task, first trial)."""
     done: list[tuple[str, int]] = []
-    work = runner._work
+    compute = execute.compute
 
-    def counted(unit: Any) -> Any:
-        done.append((unit.task, unit.first))
-        return work(unit)
+    def counted(chunk: Any) -> Any:
+        done.append((chunk.task, chunk.first))
+        return compute(chunk)
 
-    monkeypatch.setattr(runner, "_work", counted)
+    monkeypatch.setattr(execute, "compute", counted)
     return done
 
 
@@ -89,32 +89,32 @@ def run(files: Path, **settings: Any) -> Any:
 EVERYTHING = [(task, k) for task in ("best action in hindsight", "clasp", "short") for k in (0, 2, 4)]
 
 
-def test_finished_work_is_never_computed_again(files: Path, worked: list[Any]) -> None:
+def test_finished_chunks_are_not_computed_again(files: Path, computed_chunks: list[Any]) -> None:
     first = run(files)
-    assert worked == EVERYTHING
-    worked.clear()
+    assert computed_chunks == EVERYTHING
+    computed_chunks.clear()
     again = run(files)
-    assert worked == []
+    assert computed_chunks == []
     for label in first.algorithms:
         for metric, values in first.finals(label).items():
             np.testing.assert_array_equal(values, again.finals(label)[metric])
 
 
-def test_no_more_processes_than_cores_that_may_be_used(
-    files: Path, worked: list[Any], monkeypatch: pytest.MonkeyPatch
+def test_there_are_no_more_processes_than_usable_cores(
+    files: Path, computed_chunks: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_SMALL", 0)
+    monkeypatch.setattr(engines, "MIN_PARALLEL_ROUNDS", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
     run(files, jobs=None)
-    assert worked == EVERYTHING  # in this process
+    assert computed_chunks == EVERYTHING  # in this process
 
 
-def test_only_what_is_new_is_computed(files: Path, worked: list[Any]) -> None:
+def test_only_new_trials_and_algorithms_are_computed(files: Path, computed_chunks: list[Any]) -> None:
     run(files)
-    worked.clear()
+    computed_chunks.clear()
     run(files, trials=8, algorithms=["clasp", f"{files}/ours.py:short", "recoo"])
-    assert worked == [
+    assert computed_chunks == [
         ("best action in hindsight", 6),
         ("clasp", 6),
         ("short", 6),
@@ -129,58 +129,58 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], Mapping[str, Any]]] = {
     "problem's option": lambda files, patch: {"problem": f"{files}/mine.py:Own:width=0.5"},
     "problem's file": lambda files, patch: {"_": (files / "mine.py").write_text(PROBLEM + "\n# changed")},
     "version": lambda files, patch: {"_": patch.setattr(cocopt, "__version__", "9.9.9")},
-    "code": lambda files, patch: {"_": patch.setattr(chunks, "code", lambda: "other")},
+    "code": lambda files, patch: {"_": patch.setattr(chunks, "code_hash", lambda: "other")},
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_changed_configuration_is_never_mixed(
-    change: str, files: Path, worked: list[Any], monkeypatch: pytest.MonkeyPatch
+def test_chunks_of_another_configuration_are_not_used(
+    change: str, files: Path, computed_chunks: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(files)
     kept = {path.name: path.read_bytes() for path in (files / "out" / "chunks").iterdir()}
-    worked.clear()
+    computed_chunks.clear()
     settings = dict(CHANGES[change](files, monkeypatch))
     settings.pop("_", None)
     chunks.versions.cache_clear()
     run(files, **settings)
     chunks.versions.cache_clear()
-    assert {task for task, _ in worked} == {task for task, _ in EVERYTHING}
-    assert sum(2 if settings.get("chunk") is None else 3 for _ in worked) == 18  # all trials of all tasks
+    assert {task for task, _ in computed_chunks} == {task for task, _ in EVERYTHING}
+    assert sum(2 if settings.get("chunk") is None else 3 for _ in computed_chunks) == 18  # all trials of all tasks
     for name, content in kept.items():
         assert (files / "out" / "chunks" / name).read_bytes() == content
 
 
-def test_another_algorithm_leaves_the_rest_alone(files: Path, worked: list[Any]) -> None:
+def test_a_changed_algorithm_does_not_affect_the_others(files: Path, computed_chunks: list[Any]) -> None:
     run(files)
-    worked.clear()
+    computed_chunks.clear()
     (files / "ours.py").write_text(ALGORITHM.replace("scale=0.1", "scale=0.2"))
     run(files, algorithms=["clasp", f"{files}/ours.py:short", "clasp:beta=0.6"])
-    assert {task for task, _ in worked} == {"short", "clasp:beta=0.6"}
+    assert {task for task, _ in computed_chunks} == {"short", "clasp:beta=0.6"}
 
 
-def test_a_damaged_chunk_is_computed_again(files: Path, worked: list[Any]) -> None:
+def test_a_damaged_chunk_is_computed_again(files: Path, computed_chunks: list[Any]) -> None:
     run(files)
     victim = sorted((files / "out" / "chunks").iterdir())[0]
     header, arrays = state.read(victim)
-    worked.clear()
+    computed_chunks.clear()
     victim.write_bytes(victim.read_bytes()[:1000])
     run(files)
-    assert len(worked) == 1
+    assert len(computed_chunks) == 1
     again, computed = state.read(victim)
     assert again == header
     assert all(np.array_equal(computed[name], array, equal_nan=True) for name, array in arrays.items())
 
 
-def test_what_cannot_say_what_it_is_is_not_kept(files: Path, worked: list[Any]) -> None:
+def test_chunks_of_functions_are_not_kept(files: Path, computed_chunks: list[Any]) -> None:
     algorithms = {"mine": lambda K, start: cocopt.CLASP(K, start=start), "clasp": "clasp"}
     run(files, algorithms=algorithms)
-    worked.clear()
+    computed_chunks.clear()
     run(files, algorithms=algorithms)
-    assert {task for task, _ in worked} == {"mine"}
+    assert {task for task, _ in computed_chunks} == {"mine"}
 
 
-def test_a_failing_trial_costs_its_own_chunk_alone(files: Path, worked: list[Any]) -> None:
+def test_a_failing_trial_loses_only_its_own_chunk(files: Path, computed_chunks: list[Any]) -> None:
     poisoned = {
         "problem": f"{files}/mine.py:Poisoned",
         "algorithms": "clasp",
@@ -190,33 +190,35 @@ def test_a_failing_trial_costs_its_own_chunk_alone(files: Path, worked: list[Any
     }
     with pytest.raises(TrialFailed, match=r"Poisoned, clasp, trial 12, round 37: .*got nan"):
         run(files, **poisoned)
-    assert worked == [("clasp", k) for k in (0, 5, 10, 15)]
-    worked.clear()
+    assert computed_chunks == [("clasp", k) for k in (0, 5, 10, 15)]
+    computed_chunks.clear()
     with pytest.raises(TrialFailed, match="trial 12, round 37"):
         run(files, **poisoned)
-    assert worked == [("clasp", 10)]
+    assert computed_chunks == [("clasp", 10)]
 
 
-def test_a_full_disk_loses_nothing_finished(files: Path, worked: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    write, room = state.write, 4
+def test_a_full_disk_loses_no_finished_chunk(
+    files: Path, computed_chunks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, left = state.write, 4
 
-    def cramped(*arguments: Any) -> None:
-        nonlocal room
-        if room == 0:
+    def write_until_full(*arguments: Any) -> None:
+        nonlocal left
+        if left == 0:
             raise OSError(errno.ENOSPC, "No space left on device")
-        room -= 1
+        left -= 1
         write(*arguments)
 
     command = ["run", f"{files}/mine.py:Own", "-a", "clasp", "-a", "recoo", "--trials", "75", "--jobs", "1", "-q"]
     with monkeypatch.context() as patch:
-        patch.setattr(state, "write", cramped)
-        told = CliRunner().invoke(app, [*command, "--out", str(files / "out")])
-    assert told.exit_code == 1
-    assert "cannot write: No space left on device; what was finished is kept" in told.stderr
-    assert len(worked) == 5  # the fifth could not be kept
-    worked.clear()
+        patch.setattr(state, "write", write_until_full)
+        done = CliRunner().invoke(app, [*command, "--out", str(files / "out")])
+    assert done.exit_code == 1
+    assert "cannot write: No space left on device; finished chunks are kept" in done.stderr
+    assert len(computed_chunks) == 5  # the fifth could not be kept
+    computed_chunks.clear()
     assert CliRunner().invoke(app, [*command, "--out", str(files / "out")]).exit_code == 0
-    assert len(worked) == 9 - 4
+    assert len(computed_chunks) == 9 - 4
 
 
 def command(out: Path, jobs: int) -> list[str]:
@@ -238,33 +240,33 @@ def interrupt(out: Path, jobs: int, signals: int, more: int) -> tuple[int, str]:
             time.sleep(0.005)
         if process.poll() is None:
             os.killpg(process.pid, signals)
-        _, told = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=120)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, told
+    return process.returncode, errors
 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="process groups are POSIX")
-@pytest.mark.parametrize(("jobs", "blows"), [pytest.param(1, 3, marks=pytest.mark.slow), (2, 2)])
-def test_killed_several_times_it_ends_as_if_nothing_had_happened(jobs: int, blows: int, tmp_path: Path) -> None:
-    out, quiet = tmp_path / "killed", tmp_path / "quiet"
+@pytest.mark.parametrize(("jobs", "kills"), [pytest.param(1, 3, marks=pytest.mark.slow), (2, 2)])
+def test_a_run_that_is_killed_several_times_gives_the_same_files(jobs: int, kills: int, tmp_path: Path) -> None:
+    out, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     kept: dict[str, int] = {}
-    for more, blow in ((1, signal.SIGKILL), (2, signal.SIGINT), (3, signal.SIGKILL))[:blows]:
-        code, told = interrupt(out, jobs, blow, more)
-        assert code == (-signal.SIGKILL if blow == signal.SIGKILL else 130)
-        if blow == signal.SIGINT:
-            assert f"interrupted; what was finished is kept in {out}" in told
+    for more, kill in ((1, signal.SIGKILL), (2, signal.SIGINT), (3, signal.SIGKILL))[:kills]:
+        code, errors = interrupt(out, jobs, kill, more)
+        assert code == (-signal.SIGKILL if kill == signal.SIGKILL else 130)
+        if kill == signal.SIGINT:
+            assert f"interrupted; finished chunks are kept in {out}" in errors
         now = finished(out)
         assert len(now) >= len(kept) + more
-        assert kept.items() <= now.items()  # nothing was written anew
+        assert kept.items() <= now.items()  # nothing was written again
         kept = now
     assert not (out / "summary.csv").exists()
     assert CliRunner().invoke(app, command(out, jobs)).exit_code == 0
     assert kept.items() <= finished(out).items()
-    result = cocopt.run("olr-long", ["clasp", "recoo"], 125, 100, jobs=3 - jobs, out=quiet, tables=False)
-    write_tables([result], quiet)
-    assert finished(out).keys() == finished(quiet).keys()
+    result = cocopt.run("olr-long", ["clasp", "recoo"], 125, 100, jobs=3 - jobs, out=undisturbed, tables=False)
+    write_tables([result], undisturbed)
+    assert finished(out).keys() == finished(undisturbed).keys()
     for name in ("summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json"):
-        assert (quiet / name).read_bytes() == (out / name).read_bytes(), name
+        assert (undisturbed / name).read_bytes() == (out / name).read_bytes(), name

@@ -1,35 +1,38 @@
-"""`cocopt.run`: what it computes, that it is the same however it is computed, and what it says and writes."""
+"""`cocopt.run`: its numbers, which do not depend on how they are computed, its files, figures and messages."""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import re
-import subprocess
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import cocopt
 from cocopt import CLASP, Box, constraints, hindsight, losses, problems, steps
 from cocopt.errors import InvalidInput, SolverFailure
-from cocopt.experiments import Result, TrialFailed
+from cocopt.experiments import EngineFailed, Result, TrialFailed, figure, figures, plots
 from cocopt.experiments.algorithms import resolve
-from cocopt.experiments.plots import _evaluate_round, figure
+from cocopt.experiments.plan import recorded_rounds
+from cocopt.experiments.plots import line_style
 from cocopt.experiments.results import interval
-from cocopt.experiments.runner import recorded
 from cocopt.experiments.specs import Spec, parse
 
 HORIZON = 12
 
 
 class Targets(problems.Problem):
-    """½‖x − c_t‖² over the box, below a line that always passes above 0: all of it can be computed by hand."""
+    """½‖x − c_t‖² over a box, below a line that passes above 0: loss and regret can be computed by hand."""
 
     K = Box(-1.0, 1.0, dim=2)
     rounds = HORIZON
@@ -51,7 +54,7 @@ class Contradiction(Targets):
 
 
 class Poisoned(Targets):
-    """The loss is NaN in round 7 of one trial, which it knows by its data."""
+    """The loss is NaN in round 7 of one trial, which is recognised by its data."""
 
     bad = 12
 
@@ -62,8 +65,8 @@ class Poisoned(Targets):
         return loss, constraint
 
 
-def still(K: Any, start: Any) -> CLASP:
-    """Plays (0.5, 0.5) for ever."""
+def constant_action(K: Any, start: Any) -> CLASP:
+    """Plays (0.5, 0.5) in every round."""
     return CLASP(K, start=np.full(np.shape(start), 0.5), steps=steps.Constant(1e-300))
 
 
@@ -71,7 +74,7 @@ def small(**settings: Any) -> Result:
     return cocopt.run("olr", ["clasp", "recoo", "adagrad"], **{"trials": 7, "rounds": 30, "chunk": 3, **settings})
 
 
-def same(one: Result, other: Result, tolerance: float = 0.0) -> None:
+def assert_same(one: Result, other: Result, tolerance: float = 0.0) -> None:
     assert one.algorithms == other.algorithms
     for label in one.algorithms:
         first, second = one.curves(label), other.curves(label)
@@ -81,13 +84,13 @@ def same(one: Result, other: Result, tolerance: float = 0.0) -> None:
         np.testing.assert_allclose(one.regret(label), other.regret(label), rtol=tolerance, atol=tolerance)
 
 
-# ---------------------------------------------------------------- what it computes
+# ---------------------------------------------------------------- numbers
 
 
-def test_metrics_and_regret_are_those_computed_by_hand() -> None:
+def test_metrics_and_regret_equal_values_computed_by_hand() -> None:
     trials = 5
-    result = cocopt.run(Targets(), {"still": still}, trials=trials, seed=3, chunk=2)
-    finals = result.finals("still")
+    result = cocopt.run(Targets(), {"constant": constant_action}, trials=trials, seed=3, chunk=2)
+    finals = result.finals("constant")
     for trial in range(trials):
         centers = Targets().centers(3, trial)
         loss = 0.5 * np.sum((0.5 - centers) ** 2)
@@ -98,25 +101,25 @@ def test_metrics_and_regret_are_those_computed_by_hand() -> None:
         assert finals["ccv1"][trial] == finals["ccv2"][trial] == 0.0
 
 
-def test_every_trial_is_what_a_single_learner_would_do() -> None:
+def test_every_trial_equals_the_run_of_a_single_learner() -> None:
     result = small(regret=False)
     problem = problems.get("olr")
     for trial in (0, 3, 6):
         learner = CLASP(problem.K, start=problem.start(0, [trial])[0])
-        seen = []
+        history = []
         for _, count, reveal in problem.blocks(0, [trial], 30):
             for k in range(count):
                 loss, constraint = reveal(k)
                 learner.tell(losses.Norm(loss.H[0], loss.y[0]), constraints.Affine(constraint.A[0], constraint.b[0]))
-                seen.append((learner.ledger.loss, learner.ledger.ccv1, learner.ledger.ccv2))
+                history.append((learner.ledger.loss, learner.ledger.ccv1, learner.ledger.ccv2))
         curves = result.curves("clasp")
-        for metric, values in zip(("loss", "ccv1", "ccv2"), np.transpose(seen), strict=True):
+        for metric, values in zip(("loss", "ccv1", "ccv2"), np.transpose(history), strict=True):
             np.testing.assert_allclose(curves[metric][trial], values[result.points - 1], rtol=1e-10)
 
 
 @given(st.integers(1, 10**6))
-def test_few_points_are_kept_the_last_and_the_checkpoints_among_them(rounds: int) -> None:
-    points, checkpoints = recorded(rounds)
+def test_recorded_rounds_are_few_and_include_the_last_and_the_checkpoints(rounds: int) -> None:
+    points, checkpoints = recorded_rounds(rounds)
     assert len(points) <= 202
     assert set(checkpoints) <= set(points) <= set(range(1, rounds + 1))
     assert points[0] == checkpoints[0] == 1
@@ -126,7 +129,7 @@ def test_few_points_are_kept_the_last_and_the_checkpoints_among_them(rounds: int
         assert len(points) == rounds
 
 
-def test_intervals_are_students() -> None:
+def test_intervals_are_by_students_t() -> None:
     values = np.random.default_rng(0).normal(size=(10, 3))
     mean, low, high = interval(values)
     half = 2.2621571628 * values.std(axis=0, ddof=1) / np.sqrt(10)  # the 97.5% quantile for 9 degrees of freedom
@@ -136,7 +139,7 @@ def test_intervals_are_students() -> None:
     assert np.isnan(interval(np.ones(1)).ci_low)
 
 
-def test_paired_differences_are_those_of_the_same_trials() -> None:
+def test_paired_differences_compare_the_same_trials() -> None:
     result = small()
     difference = result.paired("clasp", "adagrad")
     for metric in ("loss", "ccv1", "regret"):
@@ -144,26 +147,26 @@ def test_paired_differences_are_those_of_the_same_trials() -> None:
     assert difference["regret"].mean == pytest.approx(difference["loss"].mean, rel=1e-9)  # the comparator is the same
 
 
-# ---------------------------------------------------------------- the same however it is computed
+# ---------------------------------------------------------------- independence of jobs, chunks and trials
 
 
-def test_bit_equal_for_any_number_of_jobs() -> None:
+def test_results_are_bit_equal_for_any_number_of_jobs() -> None:
     alone = small(jobs=1)
-    same(alone, small(jobs=2))
-    same(alone, small())
+    assert_same(alone, small(jobs=2))
+    assert_same(alone, small())
 
 
-def test_chunks_of_trials_do_not_matter() -> None:
-    same(small(), small(chunk=100), tolerance=1e-10)
+def test_results_do_not_depend_on_the_chunk_size() -> None:
+    assert_same(small(), small(chunk=100), tolerance=1e-10)
 
 
-def test_more_trials_begin_with_the_same_ones() -> None:
+def test_the_first_trials_do_not_depend_on_the_number_of_trials() -> None:
     few, many = small(regret=False), small(trials=9, regret=False)
     for metric, values in few.curves("clasp").items():
         np.testing.assert_array_equal(values[:6], many.curves("clasp")[metric][:6])
 
 
-def test_seeds_differ() -> None:
+def test_different_seeds_give_different_results() -> None:
     assert (small(regret=False).finals("clasp")["loss"] != small(regret=False, seed=1).finals("clasp")["loss"]).all()
 
 
@@ -183,12 +186,12 @@ VALUES = (
 
 
 @given(NAMES, st.dictionaries(NAMES, VALUES, max_size=3))
-def test_descriptions_are_read_as_they_are_written(name: str, options: dict[str, Any]) -> None:
+def test_descriptions_survive_formatting_and_parsing(name: str, options: dict[str, Any]) -> None:
     (spec,) = parse(str(Spec(name, options)))
     assert spec == Spec(name, options)
 
 
-def test_a_sweep_is_every_combination() -> None:
+def test_a_sweep_gives_every_combination() -> None:
     found = [str(spec) for spec in parse("clasp:scale=0.25|1,rows=all|worst")]
     assert found == [
         "clasp:scale=0.25,rows=all",
@@ -198,7 +201,7 @@ def test_a_sweep_is_every_combination() -> None:
     ]
 
 
-def test_files_may_have_options() -> None:
+def test_objects_in_files_may_have_options() -> None:
     (spec,) = parse("some/folder/file.py:Name:price=2")
     assert spec == ("some/folder/file.py:Name", {"price": 2})
     assert spec.in_file
@@ -231,7 +234,7 @@ def test_horizon_and_constants_come_from_run_and_problem() -> None:
     assert (learner.lipschitz, learner.diameter) == (100.0, np.sqrt(2))
 
 
-def test_a_configured_learner_is_a_pattern() -> None:
+def test_a_configured_learner_is_copied_for_the_problem() -> None:
     configured = CLASP(Box(0.0, 1.0, dim=10), steps=steps.Power(0.7, scale=2.0))
     result = cocopt.run("olr", [configured, "clasp:beta=0.7,scale=2"], trials=2, rounds=10, regret=False)
     np.testing.assert_array_equal(result.finals("CLASP")["loss"], result.finals("clasp:beta=0.7,scale=2")["loss"])
@@ -239,14 +242,14 @@ def test_a_configured_learner_is_a_pattern() -> None:
         cocopt.run("olr", CLASP(Box(0.0, 2.0, dim=10)), trials=2, rounds=10)
 
 
-def test_names_can_be_chosen() -> None:
+def test_a_mapping_gives_algorithms_their_names() -> None:
     result = cocopt.run(
         "olr", {"ours": CLASP(Box(0.0, 1.0, dim=10)), "theirs": "recoo"}, trials=2, rounds=5, regret=False
     )
     assert result.algorithms == ["ours", "theirs"]
 
 
-# ---------------------------------------------------------------- what it says and writes
+# ---------------------------------------------------------------- tables and figures
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +263,7 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_summary_csv_has_the_columns_agreed_on(saved: tuple[Result, Path]) -> None:
+def test_summary_csv_has_the_documented_columns(saved: tuple[Result, Path]) -> None:
     result, folder = saved
     rows = read(folder / "summary.csv")
     assert list(rows[0]) == ["problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high"]
@@ -273,7 +276,7 @@ def test_summary_csv_has_the_columns_agreed_on(saved: tuple[Result, Path]) -> No
         assert tuple(float(row[name]) for name in ("mean", "ci_low", "ci_high")) == found
 
 
-def test_other_tables_hold_what_the_result_holds(saved: tuple[Result, Path]) -> None:
+def test_other_tables_equal_the_result(saved: tuple[Result, Path]) -> None:
     result, folder = saved
     finals = read(folder / "finals.csv")
     assert len(finals) == 3 * 7
@@ -292,7 +295,7 @@ def test_other_tables_hold_what_the_result_holds(saved: tuple[Result, Path]) -> 
     assert float(paired[0]["ci_low"]) == result.paired("clasp", "recoo")["ccv1"].ci_low
 
 
-def test_the_configuration_is_written_down(saved: tuple[Result, Path]) -> None:
+def test_the_configuration_is_written(saved: tuple[Result, Path]) -> None:
     _, folder = saved
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     assert config["versions"].keys() >= {"cocopt", "numpy", "numba", "python"}
@@ -301,7 +304,7 @@ def test_the_configuration_is_written_down(saved: tuple[Result, Path]) -> None:
     assert experiment["problem"]["options"]["loss"] == "norm"
 
 
-def test_figures_are_written_and_are_the_same_each_time(saved: tuple[Result, Path], tmp_path: Path) -> None:
+def test_figures_are_written_with_the_same_bytes_each_time(saved: tuple[Result, Path], tmp_path: Path) -> None:
     result, folder = saved
     result.save(tmp_path)
     for name in ("olr.pdf", "olr.png", "olr-regret.pdf", "olr-regret.png"):
@@ -318,9 +321,9 @@ def texts(drawn: Any) -> str:
     return " ".join(text.get_text() for text in drawn.findobj(Text)).replace("\n", " ")
 
 
-def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
+def test_figures_label_everything(saved: tuple[Result, Path]) -> None:
     result, _ = saved
-    drawn = figure(result, "regret")
+    drawn = figures.draw(result, "regret")
     shown = texts(drawn)
     for part in ("CLASP", "RECOO", "AdaGrad", "95% confidence interval of the mean", "bounds of the theory", "Regret"):
         assert part in shown
@@ -332,7 +335,7 @@ def test_figures_name_everything(saved: tuple[Result, Path]) -> None:
 @pytest.mark.parametrize("kind", ["metrics", "regret"])
 def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
     sweep = "clasp:beta=0.3|0.5|0.7,scale=0.25|0.5|1|2,rows=worst"
-    drawn = figure(cocopt.run("olr", sweep, trials=2, rounds=5, regret=False), kind)
+    drawn = figures.draw(cocopt.run("olr", sweep, trials=2, rounds=5, regret=False), kind)
     drawn.draw_without_rendering()
     legend = drawn.legends[0].get_window_extent()
     assert drawn.bbox.x0 <= legend.x0 < legend.x1 <= drawn.bbox.x1
@@ -341,11 +344,90 @@ def test_the_legend_of_a_long_sweep_fits(kind: Any) -> None:
 
 
 def test_algorithms_differ_in_colour_and_in_line_style() -> None:
-    looks = [_evaluate_round(i) for i in range(6)]
-    assert len({look["color"] for look in looks}) == len({str(look["linestyle"]) for look in looks}) == 6
+    styles = [line_style(i) for i in range(6)]
+    assert len({style["color"] for style in styles}) == len({str(style["linestyle"]) for style in styles}) == 6
 
 
-def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: Path) -> None:
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The register of figures; what a test adds to it is removed afterwards."""
+    copy = dict(figures.FIGURES)
+    monkeypatch.setattr(figures, "FIGURES", copy)
+    return copy
+
+
+def test_a_figure_of_the_users_own_is_one_function(
+    saved: tuple[Result, Path], tmp_path: Path, registered: dict[str, Any]
+) -> None:
+    @figure("final-loss")
+    def final_loss(result: Result, drawn: Figure) -> None:
+        axes = drawn.subplots()
+        axes.bar(result.algorithms, [result.finals(label)["loss"].mean() for label in result.algorithms])
+        axes.set_title("drawn by a user")
+
+    result, _ = saved
+    result.save(tmp_path)
+    names = {f"olr{kind}.{suffix}" for kind in ("", "-regret", "-final-loss") for suffix in ("pdf", "png")}
+    assert {path.name for path in tmp_path.iterdir() if path.suffix in (".pdf", ".png")} == names
+    for name in names:
+        assert (tmp_path / name).read_bytes().startswith(b"%PDF" if name.endswith("pdf") else b"\x89PNG")
+    drawn = result.plot(tmp_path / "own.svg", "final-loss")
+    assert "drawn by a user" in texts(drawn)
+    assert "drawn by a user" in (tmp_path / "own.svg").read_text(encoding="utf-8")
+    assert "drawn by a user" in texts(result.plot(kind=final_loss))
+    heights = [bar.get_height() for bar in drawn.axes[0].patches]
+    assert heights == [result.finals(label)["loss"].mean() for label in result.algorithms]
+
+
+def test_run_writes_registered_figures(tmp_path: Path, registered: dict[str, Any]) -> None:
+    figure("empty")(lambda result, drawn: None)
+    cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False, out=tmp_path)
+    assert (tmp_path / "olr-empty.pdf").exists()
+    assert (tmp_path / "olr-empty.png").exists()
+
+
+def test_built_in_figures_are_registered_in_the_same_way() -> None:
+    assert {"metrics": plots.draw_metrics, "regret": plots.draw_regret} == figures.FIGURES
+
+
+def test_a_figure_may_be_defined_again_but_not_replaced(registered: dict[str, Any]) -> None:
+    def define() -> Any:
+        @figure("own")
+        def own(result: Result, drawn: Figure) -> None: ...
+
+        return own
+
+    assert define() is not define()  # as in a notebook, or in a file that is loaded twice
+    with pytest.raises(InvalidInput, match=r"expected a name that is not in use, got 'regret' of cocopt\.experiments"):
+        figure("regret")(define())
+    with pytest.raises(InvalidInput, match="figure: expected a name of letters"):
+        figure("../elsewhere")
+    with pytest.raises(InvalidInput, match=r"figure own: expected a function of \(result, figure\), got int 3"):
+        figure("own")(3)  # type: ignore[arg-type]
+
+
+def test_errors_in_figures_are_explained(saved: tuple[Result, Path]) -> None:
+    def divides(result: Result, drawn: Figure) -> None:
+        drawn.set_figheight(1 / 0)
+
+    result, _ = saved
+    with pytest.raises(InvalidInput, match=r"figure .*divides: expected .*, got ZeroDivisionError.*test_run.py, line"):
+        result.plot(kind=divides)
+    with pytest.raises(InvalidInput, match=r"figure: expected a name or a function of \(result, figure\), got int 3"):
+        result.plot(kind=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="path: expected a file name, got int 3"):
+        result.plot(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"path: expected a file that can be written, got nowhere/olr\.pdf: No such"):
+        result.plot("nowhere/olr.pdf")
+    with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 3; known: adagrad, clasp, recoo"):
+        result.curves(3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="figure: expected a known name, got 'regrets'; did you mean regret"):
+        result.plot(kind="regrets")
+    with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 'clsp'; did you mean clasp"):
+        result.plot(kind=lambda result, drawn: result.curves("clsp"))
+
+
+def test_without_a_feasible_action_the_regret_is_reported_as_undefined(tmp_path: Path) -> None:
     result = cocopt.run(Contradiction(), "clasp", trials=3, out=tmp_path)
     assert result.feasible is not None
     assert result.feasible[:, result.checkpoints < 5].all()
@@ -353,7 +435,7 @@ def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: P
     assert np.isnan(result.finals("clasp")["regret"]).all()
     sentence = "The regret is undefined: in 3 of 3 trials no action satisfies the constraints of all 12 rounds"
     assert sentence in result.summary()
-    assert sentence in texts(figure(result, "regret"))
+    assert sentence in texts(figures.draw(result, "regret"))
     assert result.bounds("clasp") is None  # theory promises nothing here
     (row,) = [row for row in read(tmp_path / "summary.csv") if row["metric"] == "regret"]
     assert (row["mean"], row["ci_low"], row["ci_high"]) == ("", "", "")
@@ -361,20 +443,19 @@ def test_without_a_feasible_action_there_is_no_regret_and_all_say_so(tmp_path: P
     assert float(row["mean"]) == result.finals("clasp")["ccv1"].mean()
 
 
-def test_frames_need_pandas(saved: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_frames_need_pandas(saved: tuple[Result, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"Result\.to_frame needs pandas"):
         saved[0].to_frame()
 
 
-def test_frames_hold_the_tables(saved: tuple[Result, Path]) -> None:
-    pandas = pytest.importorskip("pandas")
+def test_data_frames_equal_the_tables(saved: tuple[Result, Path]) -> None:
     result, folder = saved
     for which in ("summary", "finals", "curves", "paired"):
-        pandas.testing.assert_frame_equal(result.to_frame(which), pandas.read_csv(folder / f"{which}.csv"))
+        pd.testing.assert_frame_equal(result.to_frame(which), pd.read_csv(folder / f"{which}.csv"))
 
 
-def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
+def test_bounds_hold(saved: tuple[Result, Path]) -> None:
     result, _ = saved
     for label in result.algorithms:
         bounds = result.bounds(label)
@@ -386,7 +467,7 @@ def test_bounds_hold_and_are_drawn(saved: tuple[Result, Path]) -> None:
     assert (result.regret("clasp")[:, -1] <= result.finals("clasp")["certificate"]).all()
 
 
-UNTRUE = {
+WRONG_CONSTANTS = {
     "a Lipschitz constant": ("olr", "adagrad:lipschitz=1"),
     "a diameter": ("olr:constants=authors", "adagrad"),
     "strong convexity": ("olr", "recoo:strong_convexity=1"),
@@ -395,14 +476,14 @@ UNTRUE = {
 }
 
 
-@pytest.mark.parametrize("case", UNTRUE)
-def test_nothing_is_promised_to_an_algorithm_that_was_told_an_untruth(case: str) -> None:
-    problem, algorithm = UNTRUE[case]
+@pytest.mark.parametrize("case", WRONG_CONSTANTS)
+def test_there_are_no_bounds_for_an_algorithm_with_wrong_constants(case: str) -> None:
+    problem, algorithm = WRONG_CONSTANTS[case]
     assert cocopt.run(problem, algorithm, trials=2, rounds=5).bounds(algorithm) is None
 
 
 @pytest.mark.parametrize("algorithm", ["clasp:steps=strongly-convex", "recoo:strong_convexity=problem"])
-def test_promises_for_strongly_convex_losses_hold(algorithm: str) -> None:
+def test_bounds_for_strongly_convex_losses_hold(algorithm: str) -> None:
     result = cocopt.run("tracking", algorithm, trials=4, rounds=500)
     bounds = result.bounds(algorithm)
     assert bounds is not None
@@ -411,7 +492,39 @@ def test_promises_for_strongly_convex_losses_hold(algorithm: str) -> None:
     assert (result.curves(algorithm)["ccv2"] <= bounds.ccv2).all()
 
 
+def test_results_explain_what_they_do_not_have() -> None:
+    result = cocopt.run("olr", "clasp", trials=2, rounds=5, regret=False)
+    assert repr(result) == "Result('olr', ['clasp'], trials=2, rounds=5)"
+    with pytest.raises(InvalidInput, match="regret: expected a run that looked for the best action"):
+        result.regret("clasp")
+    with pytest.raises(
+        InvalidInput, match='table: expected "summary", "finals", "curves" or "paired", got str \'all\''
+    ):
+        result.table("all")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (3, "description: expected a string, got int 3"),
+        (":beta=1", "expected a name, name:option=value,... or file.py"),
+    ],
+)
+def test_wrong_descriptions_are_explained(text: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(message)):
+        parse(text)
+
+
 # ---------------------------------------------------------------- failures
+
+
+def test_a_problem_with_too_few_rounds_is_reported() -> None:
+    class Short(Targets):
+        def blocks(self, seed: int, trials: Any, rounds: int | None = None) -> Any:
+            return super().blocks(seed, trials, 5)
+
+    with pytest.raises(TrialFailed, match="Short, clasp, trial 0, round 5: expected 12 rounds from the problem, got 5"):
+        cocopt.run(Short(), "clasp", trials=1, regret=False)
 
 
 def test_a_failure_names_problem_algorithm_trial_and_round() -> None:
@@ -435,12 +548,22 @@ def test_a_failure_in_hindsight_names_its_trial(monkeypatch: pytest.MonkeyPatch)
         cocopt.run(Targets(), "clasp", trials=20, rounds=5, chunk=10)
 
 
-def test_failures_reach_us_from_other_processes() -> None:
+def test_failures_in_other_processes_are_reported() -> None:
     with pytest.raises(TrialFailed, match="Poisoned, clasp, trial 12, round 7: "):
         cocopt.run(Poisoned(), "clasp", trials=20, chunk=5, jobs=2, regret=False)
 
 
-def test_an_error_in_a_users_code_is_located() -> None:
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there are no such signals")
+def test_a_killed_process_is_reported(tmp_path: Path) -> None:
+    class KillsItsProcess(Targets):
+        def round(self, rng: np.random.Generator, t: int) -> Any:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(EngineFailed, match=r"a worker process ended before its work was done \(out of memory\?\)"):
+        cocopt.run(KillsItsProcess(), "clasp", trials=2, chunk=1, jobs=2, regret=False)
+
+
+def test_an_error_in_the_code_of_a_user_is_located() -> None:
     class Broken(Targets):
         def round(self, rng: np.random.Generator, t: int) -> Any:
             return super().round(rng, 1 // (t - 9))
@@ -459,6 +582,16 @@ BAD = {
     "zero jobs": ({"jobs": 0}, "jobs: expected a positive integer"),
     "negative seed": ({"seed": -1}, "seed: expected a non-negative integer"),
     "engine": ({"engine": "spark"}, 'engine: expected "local" or "dask"'),
+    "too many trials": ({"trials": 10**12}, "trials: expected at most 25000000 in chunks of 25, got int 10+"),
+    "too many rounds": ({"rounds": 10**400}, f"rounds: expected at most {2**53}, got int 10+"),
+    "array of rounds": ({"rounds": np.ones(2)}, "rounds: expected a positive integer, got an array"),
+    "matrix as seed": ({"seed": np.eye(2)}, "seed: expected a non-negative integer, got an array"),
+    "array as regret": ({"regret": np.ones(2)}, "regret: expected True or False, got an array"),
+    "word as tables": ({"tables": "yes"}, "tables: expected True or False, got str 'yes'"),
+    "number as progress": ({"progress": 1}, "progress: expected True or False, got int 1"),
+    "list as engine": ({"engine": []}, 'engine: expected "local" or "dask", got list'),
+    "number as out": ({"out": 3}, "out: expected a path, got int 3"),
+    "null character in out": ({"out": "a\0b"}, "out: expected a folder that can be written"),
     "problem": ({"problem": "orl"}, r"got 'orl'; did you mean olr"),
     "problem's option": ({"problem": "olr:los=norm"}, "got 'los'; did you mean loss"),
     "problem's value": ({"problem": "olr:loss=cubic"}, "loss: expected one of norm, squared"),
@@ -484,7 +617,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_use_is_told_before_anything_runs(case: str) -> None:
+def test_wrong_arguments_are_reported_before_anything_runs(case: str) -> None:
     arguments, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         cocopt.run(**{"problem": "olr", "algorithms": "clasp", "trials": 2, "rounds": 5, **arguments})
@@ -499,24 +632,3 @@ def test_an_unbounded_set_has_no_best_action() -> None:
     ):
         cocopt.run(Endless(), "clasp", trials=2)
     assert cocopt.run(Endless(), "clasp", trials=2, regret=False).summary()
-
-
-def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"engine='dask' needs Dask: pip install 'cocopt\[dask\]'"):
-        cocopt.run("olr", "clasp", trials=2, rounds=5, engine="dask")
-
-
-def test_dask_gives_the_same_bits() -> None:
-    pytest.importorskip("distributed")
-    program = """
-import cocopt
-from distributed import Client
-if __name__ == "__main__":
-    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None):
-        result = cocopt.run("olr", ["clasp", "recoo"], trials=6, rounds=20, chunk=2, engine="dask")
-    here = cocopt.run("olr", ["clasp", "recoo"], trials=6, rounds=20, chunk=2, jobs=1)
-    print(all((result.finals(a)[m] == here.finals(a)[m]).all() for a in here.algorithms for m in here.finals(a)))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True"]

@@ -204,7 +204,7 @@ def test_a_new_loss_needs_no_edit_of_the_package(kind: type[Cosh]) -> None:
     Cosh.calls = 0
     best = best_fixed(Drawn(), 0, [0], [10, 40])
     assert (Cosh.calls == 0) == (kind is SmoothCosh)  # with second-order information it is no black box
-    c = np.concatenate([loss.c for _, (loss, _) in Drawn().whole_blocks(0, 0, 40)])
+    c = np.concatenate([loss.c for _, (loss, _) in Drawn().stacked_rounds(0, 0, 40)])
     for value, point, T in zip(best.value[0], best.point[0], [10, 40], strict=True):
         x = np.arctanh(np.sinh(c[:T]).sum(axis=0) / np.cosh(c[:T]).sum(axis=0))
         assert value == pytest.approx(np.cosh(x - c[:T]).sum(), rel=2e-7)

@@ -1,4 +1,4 @@
-"""The command line: it parses, calls, prints."""
+"""The command line: parses arguments, calls the library, prints results."""
 
 from __future__ import annotations
 
@@ -17,12 +17,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_Trials = Annotated[int, typer.Option(help="Independent trials; trial k sees the same data in every run of a seed.")]
-_Rounds = Annotated[int | None, typer.Option(help="Rounds a trial; without it the problem's own number.")]
-_Seed = Annotated[int, typer.Option(help="The seed of all data.")]
-_Jobs = Annotated[int | None, typer.Option(help="Processes; without it one a core. The numbers do not depend on it.")]
-_Engine = Annotated[str, typer.Option(help="local, or dask for a Dask cluster (needs cocopt\\[dask]).")]
-_Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables, only errors.")]
+_Trials = Annotated[
+    int, typer.Option(help="Number of independent trials. Trial k of a seed has the same data in every run.")
+]
+_Rounds = Annotated[int | None, typer.Option(help="Rounds per trial. Default: the problem's own number.")]
+_Seed = Annotated[int, typer.Option(help="Seed of the random data.")]
+_Jobs = Annotated[
+    int | None, typer.Option(help="Number of processes. Default: one per core. Does not change the results.")
+]
+_Engine = Annotated[
+    str,
+    typer.Option(help="local: processes of this machine; dask: a Dask cluster (needs cocopt\\[dask])."),
+]
+_Figures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--figure",
+        help="One more figure: path/to/file.py:function, where function(result, figure) draws into a matplotlib "
+        "figure. May be given several times.",
+    ),
+]
+_Silent = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only: no progress, no tables.")]
 
 
 def _version(wanted: bool) -> None:
@@ -36,46 +51,49 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Constrained online convex optimization: experiments with true regret, confidence intervals and bounds."""
 
 
+# Commands have as many parameters as they have options: typer makes each parameter one.
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="olr, olr-long, svm; without names all three.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments: olr, olr-long, svm. Default: all.")] = None,
     trials: _Trials = 100,
     rounds: _Rounds = None,
     seed: _Seed = 0,
     jobs: _Jobs = None,
     engine: _Engine = "local",
-    out: Annotated[str, typer.Option(help="The folder for tables and figures.")] = "results",
-    quiet: _Quiet = False,
+    out: Annotated[str, typer.Option(help="Folder for tables, figures and finished chunks.")] = "results",
+    figures: _Figures = None,
+    silent: _Silent = False,
 ) -> None:
-    """Run the paper's experiments; leaves tables and figures in a folder. Interrupted, the same command goes on."""
-    with _told(out):
+    """Run the paper's experiments and write tables and figures. After an interruption, the same command continues."""
+    with report_errors(out):
         from cocopt.experiments.paper import reproduce as results
 
+        _add_figures(figures, out)
         began = time.monotonic()
         settings: dict[str, Any] = {"trials": trials, "rounds": rounds, "seed": seed, "jobs": jobs, "engine": engine}
-        for result in results(names or [], out, progress=not quiet, **settings):
-            _say(quiet, f"{result.summary()}\n")
-        _say(quiet, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        for result in results(names or [], out, progress=not silent, **settings):
+            _echo(silent, f"{result.summary()}\n")
+        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
 
 
 @app.command()
 def run(
     problem: Annotated[
-        str, typer.Argument(help="A name, with options such as olr:loss=squared, or path/to/file.py:Name.")
+        str, typer.Argument(help="A problem: its name, with options such as olr:loss=squared, or path/to/file.py:Name.")
     ],
     algorithms: Annotated[
         list[str],
         typer.Option(
             "--algorithm",
             "-a",
-            help="A name, with options such as clasp:beta=0.7,rows=worst, a sweep such as 'clasp:scale=0.5|1|2', "
-            "or path/to/file.py:Name; may be given several times.",
+            help="An algorithm: its name, with options such as clasp:beta=0.7,rows=worst, a sweep such as "
+            "'clasp:scale=0.5|1|2', or path/to/file.py:Name. May be given several times.",
         ),
     ] = ["clasp"],  # noqa: B006 - typer copies it
     trials: _Trials = 100,
@@ -84,20 +102,22 @@ def run(
     jobs: _Jobs = None,
     engine: _Engine = "local",
     out: Annotated[
-        str | None, typer.Option(help="A folder for tables and figures, and for what a later run needs.")
+        str | None, typer.Option(help="Folder for tables, figures and finished chunks. Default: none are written.")
     ] = None,
-    regret: Annotated[bool, typer.Option(help="Look for the best fixed action in hindsight.")] = True,
-    quiet: _Quiet = False,
+    regret: Annotated[bool, typer.Option(help="Compute the regret against the best fixed action in hindsight.")] = True,
+    figures: _Figures = None,
+    silent: _Silent = False,
 ) -> None:
-    """Run algorithms on a problem, built in or your own. With --out an interrupted run goes on by the same command."""
-    with _told(out):
+    """Run algorithms on a problem. With --out, the same command continues an interrupted run."""
+    with report_errors(out):
         import cocopt
 
+        _add_figures(figures, out)
         settings: dict[str, Any] = {"regret": regret, "engine": engine}
-        result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not quiet, **settings)
-        _say(quiet, result.summary())
+        result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not silent, **settings)
+        _echo(silent, result.summary())
         if out is not None:
-            _say(quiet, f"Tables and figures are in {out}.")
+            _echo(silent, f"Tables and figures are in {out}.")
 
 
 @app.command("list")
@@ -145,24 +165,24 @@ _KINDS = {"set": "Sets", "loss": "Losses", "constraint": "Constraints", "schedul
 
 @app.command()
 def bench(
-    trials: Annotated[int, typer.Option(help="Trials in the batch.")] = 100,
-    rounds: Annotated[int, typer.Option(help="Rounds a trial.")] = 200,
+    trials: Annotated[int, typer.Option(help="Number of trials in the batch.")] = 100,
+    rounds: Annotated[int, typer.Option(help="Rounds per trial.")] = 200,
 ) -> None:
-    """Time CLASP on the paper's regression, side by side with what one would write instead."""
-    with _told(None):
+    """Measure the speed of CLASP on the paper's regression, beside a loop around a QP solver."""
+    with report_errors(None):
         from cocopt.arrays import positive_int
         from cocopt.experiments.bench import compare
 
         table = compare(positive_int("trials", trials), positive_int("rounds", rounds))
         typer.echo(f"CLASP on olr, n = 10, 4 rows, {trials} trials of {rounds} rounds, metrics included")
         for name, microseconds in table:
-            typer.echo(f"{name:<34} {microseconds:8.2f} µs a round  {microseconds / table[0].microseconds:6.1f}×")
+            typer.echo(f"{name:<34} {microseconds:8.2f} µs per round  {microseconds / table[0].microseconds:6.1f}×")
 
 
 @app.command("compile")
 def compile_() -> None:
-    """Compile all kernels now, which else happens at their first use; the results are kept."""
-    with _told(None):
+    """Compile all kernels now instead of at their first use; the results are cached."""
+    with report_errors(None):
         from cocopt.kernels import compile_all
 
         began = time.monotonic()
@@ -171,17 +191,30 @@ def compile_() -> None:
         typer.echo(f"All kernels are compiled. Wall time: {time.monotonic() - began:.1f} s.")
 
 
-def _say(quiet: bool, text: str) -> None:
-    if not quiet:
+def _add_figures(specs: list[str] | None, out: str | None) -> None:
+    from cocopt.errors import InvalidInput
+    from cocopt.experiments.figures import add_from_file
+
+    if specs and out is None:
+        raise InvalidInput("figure: expected --out, the folder to write it to, got none")
+    for spec in specs or []:
+        add_from_file(spec)
+
+
+def _echo(silent: bool, text: str) -> None:
+    if not silent:
         typer.echo(text)
 
 
 @contextmanager
-def _told(out: str | None) -> Iterator[None]:
-    """Errors that are the user's to mend as one line, not as a traceback."""
-    from cocopt.errors import CocoptError, InvalidInput
+def report_errors(out: str | None) -> Iterator[None]:
+    """Prints errors that the user can fix as one line instead of a traceback, and sets the exit status.
 
-    kept = f"; what was finished is kept in {out}, the same command goes on" if out else ""
+    The status is 2 for wrong arguments, 130 for an interruption, and 1 for everything else.
+    """
+    from cocopt.errors import CocoptError, EngineFailed, InvalidInput
+
+    kept = f"; finished chunks are kept in {out}, the same command continues" if out else ""
     try:
         yield
     except KeyboardInterrupt:
@@ -191,6 +224,9 @@ def _told(out: str | None) -> Iterator[None]:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         typer.echo(f"cocopt: cannot write: {error.strerror}{kept}", err=True)
+        raise typer.Exit(1) from error
+    except EngineFailed as error:
+        typer.echo(f"cocopt: {error}{kept}", err=True)
         raise typer.Exit(1) from error
     except (CocoptError, ImportError) as error:
         typer.echo(f"cocopt: {error}", err=True)

@@ -18,6 +18,7 @@ __all__ = [
     "CocoptError",
     "CutLimit",
     "EmptySet",
+    "EngineFailed",
     "InfeasibleRound",
     "InvalidInput",
     "SolverFailure",
@@ -125,6 +126,13 @@ class TrialFailed(CocoptError, RuntimeError):
 
     def __str__(self) -> str:
         return f"{self.problem}, {self.algorithm}, trial {self.trial}, round {self.round}: {self.reason}"
+
+
+class EngineFailed(CocoptError, RuntimeError):
+    """Chunks of an experiment could not be computed: no connection to the cluster, or lost worker processes.
+
+    Finished chunks are kept. Errors in a problem or an algorithm are `TrialFailed`.
+    """
 
 
 def _some(trials: tuple[int, ...], limit: int = 8) -> str:

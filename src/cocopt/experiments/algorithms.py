@@ -12,7 +12,7 @@ from cocopt import problems, registry, state, steps
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
-from cocopt.experiments.specs import Spec, by_value, fingerprint, nearest, parse
+from cocopt.experiments.specs import Spec, make_picklable, file_hash, unknown_name, parse
 
 if TYPE_CHECKING:
     from cocopt.problems import Problem
@@ -120,7 +120,7 @@ def _resolve(given: Given) -> list[Algorithm]:
 def _from_registry(spec: Spec) -> Algorithm:
     known = registry.classes("algorithm")
     if spec.target not in known:
-        raise nearest("algorithm", spec.target, known)
+        raise unknown_name("algorithm", spec.target, known)
     cls = known[spec.target]
     _check_options(spec.target, cls, spec.options)
     identity = {"algorithm": spec.target, "options": spec.options} if _is_own(cls) else None
@@ -134,8 +134,8 @@ def _is_own(cls: type) -> bool:
 
 def _from_file(spec: Spec) -> Algorithm:
     found = problems.from_file(spec.target)
-    by_value(found)
-    file, name = fingerprint(spec.target), spec.target.rpartition(":")[2]
+    make_picklable(found)
+    file, name = file_hash(spec.target), spec.target.rpartition(":")[2]
     if isinstance(found, Learner) and not spec.options:
         return replace(_from_learner(found, name), identity={"file": file, "name": name})
     if not callable(found):
@@ -198,7 +198,7 @@ def _check_options(name: str, make: Callable[..., Learner], chosen: Mapping[str,
     known = options(make)
     for key in chosen:
         if key not in known:
-            raise nearest(f"{name}: option", key, known)
+            raise unknown_name(f"{name}: option", key, known)
 
 
 def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem) -> steps.Schedule | None:
@@ -210,7 +210,7 @@ def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem
     name = "power" if kind is None else kind
     schedules = registry.classes("schedule")
     if name not in schedules:
-        raise nearest("steps", str(name), schedules)
+        raise unknown_name("steps", str(name), schedules)
     fits = inspect.signature(schedules[name]).parameters
     for key in own:
         if key not in fits:

@@ -1,4 +1,4 @@
-"""How fast CLASP is on the paper's regression, beside what one would write instead."""
+"""The speed of CLASP on the paper's regression, beside what a user would write without cocopt."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from cocopt.errors import SolverFailure
 
 __all__ = ["Speed", "compare"]
 
-_AGREE = 1e-6  # the actions of two ways to write the same algorithm, after all rounds
+_MAX_DIFFERENCE = 1e-6  # between the last actions of two implementations of the same algorithm
 
 
 class Speed(NamedTuple):
-    """One way of running CLASP, and what a round of one trial takes."""
+    """One implementation of CLASP, and its time per trial and round."""
 
     name: str
     microseconds: float
 
 
 def compare(trials: int = 100, rounds: int = 100, repeat: int = 3) -> list[Speed]:
-    """CLASP on ``olr``: one learner for all trials, one a trial, and a loop around ``daqp.solve``; best of ``repeat``.
+    """CLASP on ``olr``: one learner for all trials, one per trial, a loop around ``daqp.solve``; best of ``repeat``.
 
-    Drawing the data is not counted. All ways must reach the same actions.
+    The time to draw the data is not counted. All implementations must reach the same actions.
     """
     problem = problems.get("olr", loss="norm")
     numbers = np.arange(trials)
@@ -54,34 +54,34 @@ def compare(trials: int = 100, rounds: int = 100, repeat: int = 3) -> list[Speed
             actions.append(learner.ask()[0])
         return np.array(actions)
 
-    ways: dict[str, Callable[[], Array]] = {
+    implementations: dict[str, Callable[[], Array]] = {
         f"cocopt, {trials} trials in one learner": batch,
-        "cocopt, a learner a trial": singles,
+        "cocopt, one learner per trial": singles,
         "a loop around daqp.solve": lambda: _by_daqp(start, data),
     }
     table, actions = [], []
-    for name, way in ways.items():
-        way()  # compiles, warms caches
-        seconds, action = _best(way, repeat)
+    for name, implementation in implementations.items():
+        implementation()  # compiles, warms caches
+        seconds, action = _best_time(implementation, repeat)
         table.append(Speed(name, seconds / (trials * rounds) * 1e6))
         actions.append(action)
     for speed, action in zip(table, actions, strict=True):
-        if not np.allclose(action, actions[0], rtol=0.0, atol=_AGREE):
+        if not np.allclose(action, actions[0], rtol=0.0, atol=_MAX_DIFFERENCE):
             raise SolverFailure(f"bench: {speed.name} reached other actions than {table[0].name}")
     return table
 
 
-def _best(way: Callable[[], Array], repeat: int) -> tuple[float, Array]:
+def _best_time(call: Callable[[], Array], repeat: int) -> tuple[float, Array]:
     times = []
     for _ in range(repeat):
         began = time.perf_counter()
-        action = way()
+        action = call()
         times.append(time.perf_counter() - began)
     return min(times), action
 
 
 def _by_daqp(start: Array, data: list[Any]) -> Array:
-    """What one would write with NumPy and a good solver; the metrics CCV₁ and CCV₂ included, as cocopt has them."""
+    """CLASP with NumPy and a QP solver; computes loss, CCV₁ and CCV₂ as well, as cocopt does."""
     import daqp
 
     trials, n = start.shape

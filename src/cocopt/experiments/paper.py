@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cocopt.experiments.results import Result, write_figures, write_tables
+from cocopt.experiments import figures
+from cocopt.experiments.results import Result, write_tables
 from cocopt.experiments.runner import run
-from cocopt.experiments.specs import nearest
+from cocopt.experiments.specs import unknown_name
 
 __all__ = ["EXPERIMENTS", "reproduce"]
 
-#: each problem and its algorithms; Switch cannot play the last one, whose constraints have no point in common
+#: each problem and its algorithms; Switch needs a point that satisfies all constraints, which svm does not have
 EXPERIMENTS = {
     "olr": ("clasp", "recoo", "adagrad", "switch"),
     "olr-long": ("clasp", "recoo", "adagrad", "switch"),
@@ -21,7 +22,7 @@ EXPERIMENTS = {
 
 
 def reproduce(names: Sequence[str], out: str | os.PathLike[str], **settings: Any) -> Iterator[Result]:
-    """Runs the experiments of these names (none: all), and keeps their results together in one folder.
+    """Runs the experiments of these names (all if there are none); one folder holds the tables of all of them.
 
     Parameters
     ----------
@@ -33,14 +34,14 @@ def reproduce(names: Sequence[str], out: str | os.PathLike[str], **settings: Any
     Yields
     ------
     Result
-        After each experiment, when tables and figures are up to date.
+        After each experiment, once its tables and figures are written.
     """
     for name in names:
         if name not in EXPERIMENTS:
-            raise nearest("experiment", name, EXPERIMENTS)
+            raise unknown_name("experiment", name, EXPERIMENTS)
     results: list[Result] = []
     for name in dict.fromkeys(names) or EXPERIMENTS:
         results.append(run(name, EXPERIMENTS[name], out=out, tables=False, **settings))
         write_tables(results, out)
-        write_figures(results[-1], out)
+        figures.write_all(results[-1], out)
         yield results[-1]

@@ -1,26 +1,23 @@
-"""Figures for a paper: one line and one band an algorithm, told apart by colour and by line style."""
+"""The built-in figures: one line and one band per algorithm, distinguished by colour and by line style."""
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cocopt.errors import InvalidInput
+from cocopt.arrays import Array
+from cocopt.experiments.figures import COLOURS, figure
 from cocopt.experiments.results import Result, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "figure"]
+__all__ = ["draw_metrics", "draw_regret", "line_style"]
 
-# Okabe and Ito (2008): distinct for every common kind of colour blindness.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES: tuple[Any, ...] = (
     "-",
     (0, (5, 1.5)),
@@ -29,77 +26,47 @@ _DASHES: tuple[Any, ...] = (
     (0, (3, 1, 1, 1, 1, 1)),
     (0, (8, 3)),
 )
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
-    "legend.fontsize": 8.5,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E5E5E5",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.5,
-    "pdf.fonttype": 42,  # text stays text
-    "svg.fonttype": "none",
-    "savefig.dpi": 200,
-}
 _LABELS = {
     "loss": r"cumulative loss $\Sigma_{s\leq t}\, f_s(x_s)$",
     "regret": r"$\mathrm{Regret}_t$",
     "ccv1": r"$\mathrm{CCV}_{t,1} = \Sigma_{s\leq t}\, g_s^+(x_s)$",
     "ccv2": r"$\mathrm{CCV}_{t,2} = \Sigma_{s\leq t}\, g_s^+(x_s)^2$",
 }
-_WIDE = 30.0  # one axis shows curves whose ends differ by more than this factor only on a logarithmic scale
-
-_UNDATED: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
-
-Kind = Literal["metrics", "regret"]
+_MAX_LINEAR_RATIO = 30.0  # curves whose last values differ by a larger factor get a logarithmic axis
 
 
-def draw(result: Result, paths: Sequence[str | os.PathLike[str]], kind: Kind = "metrics") -> None:
-    """Draws a figure into files, whose suffixes say the formats; the same result gives the same bytes."""
-    from matplotlib import rc_context
-
-    for path in paths:
-        if Path(path).suffix.lower() not in _UNDATED:
-            raise InvalidInput(f"path: expected a file name that ends in .pdf, .png or .svg, got {Path(path).name!r}")
-    with rc_context(_STYLE):
-        drawn = figure(result, kind)
-        drawn.draw_without_rendering()
-        drawn.set_layout_engine("none")  # it is laid out: once for all formats
-        for path in paths:
-            drawn.savefig(path, metadata=_UNDATED[Path(path).suffix.lower()])
+@figure("metrics")
+def draw_metrics(result: Result, drawn: Figure) -> None:
+    """The paper's figure: loss, CCV₁ and CCV₂ against t."""
+    _draw_panels(result, drawn, ["loss", "ccv1", "ccv2"], bounds=False)
 
 
-def figure(result: Result, kind: Kind = "metrics") -> Figure:
-    """The figure itself: a panel a metric, and the legend below them."""
-    from matplotlib.figure import Figure
-
-    if kind not in ("metrics", "regret"):
-        raise InvalidInput(f'kind: expected "metrics" or "regret", got {kind!r}')
-    first = ["loss"] if kind == "metrics" else ["regret"] if result.feasible is not None else []
-    panels = [*first, "ccv1", "ccv2"]
-    drawn = Figure(figsize=(2.5 * len(panels), 2.9), layout="constrained")
-    for axes, metric in zip(drawn.subplots(1, len(panels)), panels, strict=True):
-        _panel(axes, result, metric, bounds=kind == "regret")
-    _legend(drawn, result, bounds=kind == "regret")
-    return drawn
+@figure("regret")
+def draw_regret(result: Result, drawn: Figure) -> None:
+    """Regret (if it was computed), CCV₁ and CCV₂ on logarithmic axes, beside the bounds of the theory."""
+    panels = ["ccv1", "ccv2"] if result.feasible is None else ["regret", "ccv1", "ccv2"]
+    _draw_panels(result, drawn, panels, bounds=True)
 
 
-def _evaluate_round(i: int) -> dict[str, Any]:
-    return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": _DASHES[i % len(_DASHES)]}
+def line_style(i: int) -> dict[str, Any]:
+    """Colour and dashes of the i-th algorithm."""
+    return {"color": COLOURS[i % len(COLOURS)], "linestyle": _DASHES[i % len(_DASHES)]}
+
+
+def _draw_panels(result: Result, drawn: Figure, metrics: Sequence[str], *, bounds: bool) -> None:
+    """One panel per metric, and the legend below them."""
+    drawn.set_size_inches(2.5 * len(metrics), 2.9)
+    for axes, metric in zip(drawn.subplots(1, len(metrics)), metrics, strict=True):
+        _panel(axes, result, metric, bounds=bounds)
+    _legend(drawn, result, bounds=bounds)
 
 
 def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
-    """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside what theory promised."""
+    """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside the bounds of the theory."""
     axes.set_title(_LABELS[metric])
-    verdict = result.verdict() if metric == "regret" else None
-    if verdict:
-        axes.text(0.5, 0.5, textwrap.fill(verdict, 30), transform=axes.transAxes, ha="center", va="center", fontsize=8)
+    note = result.infeasibility_note() if metric == "regret" else None
+    if note:
+        axes.text(0.5, 0.5, textwrap.fill(note, 30), transform=axes.transAxes, ha="center", va="center", fontsize=8)
         axes.set_axis_off()
         return
     means = []
@@ -109,33 +76,36 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
             t, values = result.checkpoints, result.regret(label)
         assert values is not None  # every ledger has loss, CCV₁ and CCV₂
         mean, low, high = (np.array(part) for part in interval(values))
-        axes.plot(t, mean, **_evaluate_round(i))
-        axes.fill_between(t, low, high, color=_evaluate_round(i)["color"], alpha=0.2, linewidth=0)
+        axes.plot(t, mean, **line_style(i))
+        axes.fill_between(t, low, high, color=line_style(i)["color"], alpha=0.2, linewidth=0)
         means.append(mean)
-        promised = result.bounds(label) if bounds else None
-        if promised is not None:
-            axes.plot(result.points, getattr(promised, metric), **_evaluate_round(i), linewidth=0.7, alpha=0.8)
+        bound = result.bounds(label) if bounds else None
+        if bound is not None:
+            axes.plot(result.points, getattr(bound, metric), **line_style(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
-    if bounds:
+    _set_scales(axes, result.rounds, means, signed=metric == "regret", logarithmic=bounds)
+
+
+def _set_scales(axes: Axes, rounds: int, means: Sequence[Array], *, signed: bool, logarithmic: bool) -> None:
+    """Limits and scales of both axes, for these curves; a signed metric may be negative."""
+    if logarithmic:
         axes.set_xscale("log")
-    axes.set_xlim(1 if bounds else 0, max(result.rounds, 2))
-    least, ends = min(mean.min() for mean in means), [mean[-1] for mean in means]
-    if metric == "regret" and least <= 0.0:
+    axes.set_xlim(1 if logarithmic else 0, max(rounds, 2))
+    least, last = min(mean.min() for mean in means), [mean[-1] for mean in means]
+    if signed and least <= 0.0:
         axes.set_yscale("symlog", linthresh=1.0)
         axes.axhline(0.0, color="#808080", linewidth=0.6)
-    elif max(ends) > 0.0 and (bounds or (min(ends) > 0.0 and max(ends) / min(ends) > _WIDE)):
+    elif max(last) > 0.0 and (logarithmic or (min(last) > 0.0 and max(last) / min(last) > _MAX_LINEAR_RATIO)):
         axes.set_yscale("log", nonpositive="clip")
         positive = np.concatenate([mean[mean > 0.0] for mean in means])
         axes.set_ylim(bottom=positive.min() / 2)  # a band may reach 0, an axis cannot
 
 
 def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
-    """Below the panels, so that it hides nothing."""
+    """Draws the legend below the panels, so that it hides nothing."""
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D([], [], label=result.title(label), **_evaluate_round(i)) for i, label in enumerate(result.algorithms)
-    ]
+    handles = [Line2D([], [], label=result.title(label), **line_style(i)) for i, label in enumerate(result.algorithms)]
     notes = [f"Lines: mean over {result.trials} trials" if result.trials > 1 else "One trial"]
     if result.trials > 1:
         notes.append("bands: 95% confidence interval of the mean")

@@ -1,4 +1,4 @@
-"""What the user sees while work goes on: bars on a terminal, plain lines elsewhere, or nothing."""
+"""What the user sees during a run: bars on a terminal, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Self
 
 __all__ = ["Progress", "show"]
 
-_EVERY = 5.0  # seconds between plain lines
+_LINE_INTERVAL = 5.0  # seconds between plain lines
 
 
 class Progress:
-    """Counts the trials done of each task; this one is silent.
+    """Counts the finished trials of each task; shows nothing.
 
     Parameters
     ----------
@@ -27,19 +27,19 @@ class Progress:
     def __init__(self, title: str, tasks: Mapping[str, int]) -> None:
         self.title, self.tasks = title, dict(tasks)
         self.done = dict.fromkeys(tasks, 0)
-        self.kept = 0  # trials that were found finished
+        self.kept = 0  # trials that an earlier run had finished
         self.began = time.monotonic()
 
     def advance(self, task: str, trials: int, *, kept: bool = False) -> None:
-        """So many more trials of the task are done; ``kept`` if an earlier run had done them."""
+        """Counts further trials of the task as finished; ``kept`` if an earlier run had finished them."""
         self.done[task] += trials
         self.kept += trials if kept else 0
 
-    def left(self) -> float | None:
-        """An estimate of the seconds left, from the pace so far; None while nothing is known."""
+    def seconds_left(self) -> float | None:
+        """An estimate from the speed so far; None before the first trial that this run finished."""
         done = sum(self.done.values())
-        fresh = done - self.kept
-        return (time.monotonic() - self.began) * (sum(self.tasks.values()) - done) / fresh if fresh else None
+        computed = done - self.kept
+        return (time.monotonic() - self.began) * (sum(self.tasks.values()) - done) / computed if computed else None
 
     def __enter__(self) -> Self:
         return self
@@ -51,29 +51,29 @@ class Progress:
 
 
 class _Lines(Progress):
-    """A line when a task is complete, and every few seconds in between."""
+    """Prints a line when a task is complete, and every few seconds in between."""
 
     def __enter__(self) -> Self:
-        self._said = self.began
+        self._last_line = self.began
         return self
 
     def advance(self, task: str, trials: int, *, kept: bool = False) -> None:
         super().advance(task, trials, kept=kept)
         now = time.monotonic()
         complete = self.done[task] == self.tasks[task]
-        if complete or now - self._said >= _EVERY:
-            self._said = now
-            left = self.left()
-            rest = f", about {left:.0f} s left" if left else ""
+        if complete or now - self._last_line >= _LINE_INTERVAL:
+            self._last_line = now
+            left = self.seconds_left()
+            estimate = f", about {left:.0f} s left" if left else ""
             print(
-                f"{self.title}: {task} {self.done[task]}/{self.tasks[task]} trials, {now - self.began:.0f} s{rest}",
+                f"{self.title}: {task} {self.done[task]}/{self.tasks[task]} trials, {now - self.began:.0f} s{estimate}",
                 file=sys.stderr,
                 flush=True,
             )
 
 
 class _Bars(Progress):
-    """A bar a task, with the time left."""
+    """One bar per task, with the time left."""
 
     def __enter__(self) -> Self:
         from rich.console import Console
@@ -107,7 +107,7 @@ class _Bars(Progress):
 
 
 def show(title: str, tasks: Mapping[str, int], wanted: bool | None) -> Progress:
-    """The display that suits where standard error goes.
+    """The display for the kind of device that standard error goes to.
 
     Parameters
     ----------

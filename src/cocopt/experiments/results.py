@@ -1,12 +1,12 @@
-"""What an experiment found: means with their intervals, paired differences, tables on disk, figures."""
+"""The result of an experiment: means with their intervals, paired differences, tables on disk, figures."""
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import os
-import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,19 +17,21 @@ import numpy as np
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
+from cocopt.experiments import figures
 from cocopt.experiments.algorithms import Algorithm
-from cocopt.experiments.chunks import code, open_folder, versions
-from cocopt.experiments.specs import nearest
+from cocopt.experiments.chunks import code_hash, open_folder, versions
+from cocopt.experiments.specs import unknown_name
 from cocopt.theory import Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from cocopt.problems import Problem
 
-__all__ = ["Interval", "Result", "interval", "write_figures", "write_tables"]
+__all__ = ["Interval", "Result", "interval", "write_tables"]
 
-_SHOWN = {"loss": "loss", "regret": "regret", "ccv1": "CCV₁", "ccv2": "CCV₂"}
+_SUMMARY_METRICS = {"loss": "loss", "regret": "regret", "ccv1": "CCV₁", "ccv2": "CCV₂"}
 _SUMMARY = ("problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
 _CURVES = ("problem", "algorithm", "metric", "round", "trials", "mean", "ci_low", "ci_high")
 _PAIRED = ("problem", "first", "second", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
@@ -97,22 +99,22 @@ class Result:
         problem: Problem,
         name: str,
         algorithms: Sequence[Algorithm],
-        found: Mapping[str, Mapping[str, Array]],
+        metrics: Mapping[str, Mapping[str, Array]],
         points: Sequence[int],
         checkpoints: Sequence[int],
-        best: Mapping[str, Array] | None,
+        hindsight: Mapping[str, Array] | None,
         config: dict[str, Any],
     ) -> None:
         self.problem, self.name, self.config = problem, name, config
-        self._players = {player.label: player for player in algorithms}
-        self._found, self._best = found, best
+        self._algorithms = {algorithm.label: algorithm for algorithm in algorithms}
+        self._metrics, self._hindsight = metrics, hindsight
         self.points, self.checkpoints = np.array(points), np.array(checkpoints)
-        self.feasible = None if best is None else best["feasible"].astype(bool)
+        self.feasible = None if hindsight is None else hindsight["feasible"].astype(bool)
 
     @property
     def algorithms(self) -> list[str]:
         """The labels of the algorithms, in the order they were asked for."""
-        return list(self._players)
+        return list(self._algorithms)
 
     @property
     def trials(self) -> int:
@@ -128,35 +130,35 @@ class Result:
 
     def title(self, algorithm: str) -> str:
         """The algorithm's name in figures."""
-        return self._player(algorithm).title
+        return self._algorithm(algorithm).title
 
-    def _player(self, algorithm: str) -> Algorithm:
-        if algorithm not in self._players:
-            raise nearest("algorithm", algorithm, self._players)
-        return self._players[algorithm]
+    def _algorithm(self, label: str) -> Algorithm:
+        if not isinstance(label, str) or label not in self._algorithms:
+            raise unknown_name("algorithm", label, self._algorithms)
+        return self._algorithms[label]
 
     def curves(self, algorithm: str) -> dict[str, Array]:
         """Each metric, (trials, points): sums over the rounds up to each of `points`."""
-        self._player(algorithm)
-        return dict(self._found[algorithm])
+        self._algorithm(algorithm)
+        return dict(self._metrics[algorithm])
 
     def regret(self, algorithm: str) -> Array:
         """Loss less that of the best fixed feasible action so far, (trials, checkpoints); NaN where there is none."""
-        if self._best is None or self.feasible is None:
+        if self._hindsight is None or self.feasible is None:
             raise InvalidInput("regret: expected a run that looked for the best action, got one with regret=False")
         loss = self.curves(algorithm)["loss"][:, np.searchsorted(self.points, self.checkpoints)]
-        return np.where(self.feasible, loss - self._best["value"], np.nan)
+        return np.where(self.feasible, loss - self._hindsight["value"], np.nan)
 
     def finals(self, algorithm: str) -> dict[str, Array]:
         """Each metric after the last round, (trials,); the regret is NaN where no action is feasible."""
         last = {name: values[:, -1] for name, values in self.curves(algorithm).items()}
-        return last if self._best is None else {**last, "regret": self.regret(algorithm)[:, -1]}
+        return last if self._hindsight is None else {**last, "regret": self.regret(algorithm)[:, -1]}
 
     def bounds(self, algorithm: str) -> Bounds | None:
-        """What theory promised before the run, at `points`; None if it promised nothing here.
+        """The a priori bounds of the theory, at `points`; None if no theorem applies.
 
-        A promise needs an action that satisfies all constraints, and constants (Lipschitz, diameter, strong convexity)
-        that the problem knows and the algorithm was told truly.
+        Theorems need an action that satisfies all constraints, and constants (Lipschitz, diameter, strong convexity)
+        that the problem knows and of which the algorithm was given correct values.
         """
         L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
         if L_f is None or L_g is None or not self.problem.K.bounded:
@@ -164,32 +166,32 @@ class Result:
         if self.problem.feasible is False or (self.feasible is not None and not self.feasible.all()):
             return None
         start = self.problem.start(self.config["seed"], np.arange(1))
-        learner = self._player(algorithm).build(self.problem, self.rounds, start)
-        return _promise(learner, self.problem, self.points, L_f, L_g)
+        learner = self._algorithm(algorithm).build(self.problem, self.rounds, start)
+        return _bounds(learner, self.problem, self.points, L_f, L_g)
 
     def paired(self, first: str, second: str) -> dict[str, Interval]:
         """The mean of first − second in each final metric, trial by trial on the same data, with its interval."""
         one, other = self.finals(first), self.finals(second)
         return {name: interval(one[name] - other[name]) for name in one if name in other}
 
-    def verdict(self) -> str | None:
-        """What is to be said about the best fixed action, if it does not exist in every trial; None if it does."""
+    def infeasibility_note(self) -> str | None:
+        """In how many trials no fixed action satisfies all constraints, as a sentence; None if there is one in all."""
         if self.feasible is None or self.feasible.all():
             return None
-        lacking = ~self.feasible
-        without = int(lacking[:, -1].sum())
-        earliest = int(self.checkpoints[lacking.any(axis=0)][0])
+        infeasible = ~self.feasible
+        count = int(infeasible[:, -1].sum())
+        earliest = int(self.checkpoints[infeasible.any(axis=0)][0])
         return (
-            f"The regret is undefined: in {without} of {self.trials} trials no action satisfies the constraints of "
+            f"The regret is undefined: in {count} of {self.trials} trials no action satisfies the constraints of "
             f"all {self.rounds} rounds (in the worst one, not even those of the first {earliest})."
         )
 
     def summary(self) -> str:
         """A table of the final metrics, as text."""
-        lines = [["algorithm", *_SHOWN.values()]]
+        lines = [["algorithm", *_SUMMARY_METRICS.values()]]
         for label in self.algorithms:
             finals = self.finals(label)
-            lines.append([label, *(_cell(finals.get(metric)) for metric in _SHOWN)])
+            lines.append([label, *(_cell(finals.get(metric)) for metric in _SUMMARY_METRICS)])
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
@@ -198,50 +200,51 @@ class Result:
             f"{self.name}: {self.rounds} rounds, {self.trials} trial{'s' if self.trials > 1 else ''}, "
             f"seed {self.config['seed']}; mean ± half of its 95% confidence interval"
         )
-        verdict = self.verdict()
-        return "\n".join([head, *table, *([verdict] if verdict else [])])
+        note = self.infeasibility_note()
+        return "\n".join([head, *table, *([note] if note else [])])
 
     def table(self, which: Which) -> tuple[Row, list[Row]]:
         """The header and rows of one of the tables that `save` writes."""
-        rows: list[Row]
         if which == "summary":
-            rows = [
-                (self.name, label, metric, self.rounds, self.trials, *interval(values))
-                for label in self.algorithms
-                for metric, values in self.finals(label).items()
-            ]
-            return _SUMMARY, rows
+            return _SUMMARY, list(self._summary_rows())
         if which == "finals":
-            finals = {label: self.finals(label) for label in self.algorithms}
-            metrics = list(dict.fromkeys(metric for own in finals.values() for metric in own))
-            rows = [
-                (self.name, label, k, *(float(own[m][k]) if m in own else np.nan for m in metrics))
-                for label, own in finals.items()
-                for k in range(self.trials)
-            ]
-            return ("problem", "algorithm", "trial", *metrics), rows
+            return self._finals_table()
         if which == "curves":
             return _CURVES, [row for label in self.algorithms for row in self._curve_rows(label)]
         if which == "paired":
-            pairs = [(a, b) for i, a in enumerate(self.algorithms) for b in self.algorithms[i + 1 :]]
-            rows = [
-                (self.name, a, b, metric, self.rounds, self.trials, *difference)
-                for a, b in pairs
-                for metric, difference in self.paired(a, b).items()
-            ]
-            return _PAIRED, rows
+            return _PAIRED, list(self._paired_rows())
         raise InvalidInput(f'table: expected "summary", "finals", "curves" or "paired", got {describe(which)}')
+
+    def _summary_rows(self) -> Iterable[Row]:
+        for label in self.algorithms:
+            for metric, values in self.finals(label).items():
+                yield self.name, label, metric, self.rounds, self.trials, *interval(values)
+
+    def _finals_table(self) -> tuple[Row, list[Row]]:
+        finals = {label: self.finals(label) for label in self.algorithms}
+        metrics = list(dict.fromkeys(metric for own in finals.values() for metric in own))
+        rows: list[Row] = [
+            (self.name, label, k, *(float(own[m][k]) if m in own else np.nan for m in metrics))
+            for label, own in finals.items()
+            for k in range(self.trials)
+        ]
+        return ("problem", "algorithm", "trial", *metrics), rows
+
+    def _paired_rows(self) -> Iterable[Row]:
+        for first, second in itertools.combinations(self.algorithms, 2):
+            for metric, difference in self.paired(first, second).items():
+                yield self.name, first, second, metric, self.rounds, self.trials, *difference
 
     def _curve_rows(self, label: str) -> Iterable[Row]:
         known = {metric: (self.points, values) for metric, values in self.curves(label).items()}
-        if self._best is not None:
+        if self._hindsight is not None:
             known["regret"] = (self.checkpoints, self.regret(label))
         for metric, (rounds, values) in known.items():
             for t, *numbers in zip(rounds.tolist(), *interval(values), strict=True):
                 yield self.name, label, metric, t, self.trials, *numbers
 
     def to_frame(self, which: Which = "finals") -> pd.DataFrame:
-        """One of the tables as a pandas DataFrame: "finals" (one row a trial), "summary", "curves" or "paired"."""
+        """One of the tables as a pandas DataFrame: "finals" (one row per trial), "summary", "curves" or "paired"."""
         try:
             import pandas as pd
         except ModuleNotFoundError as error:
@@ -249,28 +252,39 @@ class Result:
         header, rows = self.table(which)
         return pd.DataFrame(rows, columns=list(header))
 
-    def plot(self, path: str | os.PathLike[str], kind: Literal["metrics", "regret"] = "metrics") -> None:
-        """Draws loss, CCV₁ and CCV₂ against t, or regret, CCV₁ and CCV₂ with the bounds of theory; PDF, PNG or SVG."""
-        from cocopt.experiments import plots
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str | figures.DrawFunction = "metrics") -> Figure:
+        """Draws a figure, and writes it to a file if there is a path.
 
-        plots.draw(self, [path], kind)
+        Parameters
+        ----------
+        path : path, optional
+            Ends in .pdf, .png or .svg.
+        kind : str or function
+            "metrics": loss, CCV₁ and CCV₂ against t; "regret": regret, CCV₁ and CCV₂ with the bounds of the theory;
+            the name of another registered figure, or a function as `cocopt.experiments.figure` registers.
+        """
+        drawn = figures.draw(self, kind)
+        if path is not None:
+            figures.save(drawn, [path])
+        return drawn
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes what was found into a folder, each table replaced in one stroke.
+        """Writes tables and figures into a folder; each table is replaced atomically.
 
-        - ``summary.csv``: each final metric's mean and 95% confidence interval; ``finals.csv``: one row a trial;
+        - ``summary.csv``: each final metric's mean and 95% confidence interval; ``finals.csv``: one row per trial;
           ``curves.csv``: means along the rounds; ``paired.csv``: differences between algorithms on the same data;
         - ``config.json``: versions, seed, options;
-        - ``<problem>.pdf`` and ``.png``: loss, CCV₁, CCV₂; ``<problem>-regret.pdf`` and ``.png``: regret, and bounds.
+        - ``<problem>.pdf`` and ``.png``: loss, CCV₁, CCV₂; ``<problem>-regret.pdf`` and ``.png``: regret, and bounds;
+          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`).
         """
         write_tables([self], folder)
-        write_figures(self, folder)
+        figures.write_all(self, folder)
 
     def __repr__(self) -> str:
         return f"Result({self.name!r}, {self.algorithms}, trials={self.trials}, rounds={self.rounds})"
 
 
-def _promise(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float) -> Bounds | None:
+def _bounds(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float) -> Bounds | None:
     steps: Any = getattr(learner, "steps", None)
     modulus: Any = getattr(learner, "strong_convexity", None) or getattr(steps, "modulus", 0.0)
     diameter: Any = getattr(learner, "diameter", None) or np.inf
@@ -279,14 +293,14 @@ def _promise(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float)
     if not hasattr(learner, "bounds"):
         return None
     try:
-        promised: Bounds = learner.bounds(T, lipschitz_f=L_f, lipschitz_g=L_g)
-    except InvalidInput:  # no theorem covers its steps, or it was told a Lipschitz constant that does not hold
+        bounds: Bounds = learner.bounds(T, lipschitz_f=L_f, lipschitz_g=L_g)
+    except InvalidInput:  # no theorem covers its steps, or it was given a Lipschitz constant that does not hold
         return None
-    return promised
+    return bounds
 
 
 def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> None:
-    """The tables and the configuration of several experiments, together."""
+    """Writes the tables and the configuration of several experiments, in one file each."""
     out = open_folder(folder)
     kinds: tuple[Which, ...] = ("summary", "finals", "curves", "paired")
     for kind in kinds:
@@ -296,27 +310,17 @@ def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> N
         writer = csv.DictWriter(buffer, header, restval="", lineterminator="\n")
         writer.writeheader()
         for own, rows in tables:
-            writer.writerows({name: _plain(value) for name, value in zip(own, row, strict=True)} for row in rows)
-        _replace(out / f"{kind}.csv", buffer.getvalue())
+            writer.writerows({name: _csv_field(value) for name, value in zip(own, row, strict=True)} for row in rows)
+        _write_atomically(out / f"{kind}.csv", buffer.getvalue())
     config = {
         "versions": versions(),
-        "code": code(),
+        "code": code_hash(),
         "experiments": {result.name: result.config for result in results},
     }
-    _replace(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+    _write_atomically(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
 
 
-def write_figures(result: Result, folder: str | os.PathLike[str]) -> None:
-    """Both figures of an experiment, as PDF and as PNG."""
-    from cocopt.experiments import plots
-
-    stem = re.sub(r"[^\w.-]+", "-", result.name)
-    out = open_folder(folder)
-    plots.draw(result, [out / f"{stem}.pdf", out / f"{stem}.png"], "metrics")
-    plots.draw(result, [out / f"{stem}-regret.pdf", out / f"{stem}-regret.png"], "regret")
-
-
-def _replace(path: Path, text: str) -> None:
+def _write_atomically(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8")
@@ -325,8 +329,8 @@ def _replace(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _plain(value: Any) -> Any:
-    """NaN as an empty field, which every reader takes for a missing number."""
+def _csv_field(value: Any) -> Any:
+    """NaN becomes an empty field, which every reader takes for a missing number."""
     return "" if isinstance(value, float) and np.isnan(value) else value
 
 

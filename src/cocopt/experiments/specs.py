@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cocopt.arrays import describe
 from cocopt.errors import InvalidInput
 
-__all__ = ["Spec", "by_value", "fingerprint", "nearest", "parse"]
+__all__ = ["Spec", "file_hash", "make_picklable", "parse", "unknown_name"]
 
 _FILE = re.compile(r"(?P<target>.+\.py:[A-Za-z_]\w*)(?::(?P<options>.*))?")
 _NAME = re.compile(r"(?P<target>[^:]+)(?::(?P<options>.*))?")
@@ -32,21 +33,21 @@ class Spec(NamedTuple):
         return _FILE.fullmatch(self.target) is not None
 
     def __str__(self) -> str:
-        return f"{self.target}:{_options(self.options)}" if self.options else self.target
+        return f"{self.target}:{_format_options(self.options)}" if self.options else self.target
 
 
-def _options(options: dict[str, Any]) -> str:
-    return ",".join(f"{key}={_shown(value)}" for key, value in options.items())
+def _format_options(options: dict[str, Any]) -> str:
+    return ",".join(f"{key}={_format_value(value)}" for key, value in options.items())
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 def parse(text: str) -> list[Spec]:
-    """What a description stands for; alternatives, separated by ``|``, make several.
+    """The specs that a description stands for: alternatives, separated by ``|``, give one each.
 
     Examples
     --------
@@ -56,6 +57,8 @@ def parse(text: str) -> list[Spec]:
     >>> [str(spec) for spec in parse("clasp:scale=0.5|1")]
     ['clasp:scale=0.5', 'clasp:scale=1']
     """
+    if not isinstance(text, str):
+        raise InvalidInput(f"description: expected a string, got {describe(text)}")
     found = _FILE.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
     if found is None:
         raise InvalidInput(f"{text!r}: expected a name, name:option=value,... or file.py:Name, got no name")
@@ -66,14 +69,14 @@ def parse(text: str) -> list[Spec]:
             raise InvalidInput(f"{text}: expected option=value, got {item!r}")
         if key in choices:
             raise InvalidInput(f"{text}: expected each option once, got {key} again")
-        choices[key] = [_value(one.strip()) for one in value.split("|")]
+        choices[key] = [_parse_value(one.strip()) for one in value.split("|")]
     return [
         Spec(found["target"], dict(zip(choices, values, strict=True)))
         for values in itertools.product(*choices.values())
     ]
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     for kind in (int, float):
@@ -84,21 +87,33 @@ def _value(text: str) -> Any:
     return text
 
 
-def nearest(kind: str, name: str, known: Iterable[str]) -> InvalidInput:
-    """The error for an unknown name: it says which known ones are near, or all of them."""
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInput:
+    """The error for an unknown name, with the known names most like it, or all of them if none is alike.
+
+    >>> from cocopt.experiments.specs import unknown_name
+    >>> unknown_name("algorithm", "clapsp", ["clasp", "recoo"])
+    InvalidInput("algorithm: expected a known name, got 'clapsp'; did you mean clasp?")
+    """
     names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names) or 'none'}"
+    alike = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(alike)}?" if alike else f"known: {', '.join(names) or 'none'}"
     return InvalidInput(f"{kind}: expected a known name, got {name!r}; {hint}")
 
 
-def fingerprint(target: str) -> str:
-    """That of the file in ``file.py:Name``; whoever changes the file makes another problem or algorithm."""
+def file_hash(target: str) -> str:
+    """The SHA-256 of the file in ``file.py:Name``.
+
+    It stands for the code that the file defines: results of a file that has changed since are not used again.
+    """
     return hashlib.sha256(Path(target.rpartition(":")[0]).read_bytes()).hexdigest()
 
 
-def by_value(found: Any) -> None:
-    """Lets an object from a user's file reach other processes, which could not import its module by name."""
+def make_picklable(found: Any) -> None:
+    """Lets an object from a user's file be sent to other processes.
+
+    Its module is found on no import path, so other processes could not import it by name. Once the module is no longer
+    in ``sys.modules``, cloudpickle, which joblib and Dask use, sends the code itself instead of the name.
+    """
     name = getattr(found, "__module__", "")
     if name.startswith("_cocopt_file_"):
         sys.modules.pop(name, None)

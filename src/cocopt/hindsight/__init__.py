@@ -36,7 +36,7 @@ from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
 from cocopt.hindsight.rounds import Rounds
 from cocopt.hindsight.search import Search
-from cocopt.problems.base import Problem, numbers
+from cocopt.problems.base import Problem, trial_numbers
 
 __all__ = ["Hindsight", "best_fixed"]
 
@@ -76,7 +76,7 @@ def best_fixed(problem: Problem, seed: int, trials: ArrayLike, checkpoints: Arra
         raise InvalidInput(f"checkpoints: expected numbers of rounds from 1 on, got {describe(checkpoints)}")
     if not problem.K.bounded:
         raise InvalidInput(f"K: expected a set of finite diameter, got {problem.K!r}")
-    chosen = numbers(trials)
+    chosen = trial_numbers(trials)
     shape = (len(chosen), marks.size)
     result = Hindsight(np.full(shape, np.nan), np.zeros(shape, dtype=bool), np.full((*shape, problem.K.dim), np.nan))
     for i, trial in enumerate(chosen):

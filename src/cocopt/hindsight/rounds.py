@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cocopt.constraints import Constraint
 from cocopt.losses import Loss
-from cocopt.problems.base import EachLoss, Problem
+from cocopt.problems.base import MixedLoss, Problem
 
 __all__ = ["Block", "LossBlock", "Rounds"]
 
@@ -36,7 +36,7 @@ class Rounds:
 
     def __init__(self, problem: Problem, seed: int, trial: int, horizon: int) -> None:
         def draw() -> Iterable[tuple[int, tuple[Loss | None, Constraint | None]]]:
-            return problem.whole_blocks(seed, trial, horizon)
+            return problem.stacked_rounds(seed, trial, horizon)
 
         self._all_blocks: Callable[[], Iterable[tuple[int, tuple[Loss | None, Constraint | None]]]] = draw
         if horizon <= MAX_ROUNDS_IN_MEMORY:
@@ -54,7 +54,7 @@ class Rounds:
     def losses(self, T: int) -> Iterator[LossBlock]:
         """The losses of rounds 1, …, T; where each round has a loss of its own kind, one by one."""
         for size, count, loss, _ in self.blocks(T):
-            if isinstance(loss, EachLoss):
+            if isinstance(loss, MixedLoss):
                 yield from (LossBlock(1, 1, member) for member in loss.members[:count])
             elif loss is not None:
                 yield LossBlock(size, count, loss)

@@ -18,7 +18,7 @@ from cocopt.constraints import Affine, Constraint, Function, Stack
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.project import project
 from cocopt.hindsight.rounds import Block, Rounds
-from cocopt.problems.base import EachConstraint
+from cocopt.problems.base import MixedConstraint
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.tolerances import FEASIBILITY, SATISFIED, TINY
 
@@ -126,7 +126,7 @@ class WorkingSet:
             return True
         for *_, constraint in self._rounds.blocks(T):
             if constraint is not None and constraint.affine() is None:
-                each = constraint.members.flat if isinstance(constraint, EachConstraint) else [constraint.trials(0)]
+                each = constraint.members.flat if isinstance(constraint, MixedConstraint) else [constraint.trials(0)]
                 if any(_usable(member.cones()) is None for member in each):
                     return True
         return False

@@ -1,7 +1,7 @@
 """What a problem is: a seeded source of rounds.
 
-The data of a trial depend on (seed, trial, block of rounds) alone, so that trial k sees the same rounds whatever other
-trials run beside it, however many rounds are asked for, and on whichever machine.
+The data of a trial depend on (seed, trial, block of rounds) alone, so that trial k has the same rounds whatever other
+trials are run with it, for any number of rounds and on any machine.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["BlockProblem", "EachConstraint", "EachLoss", "Problem", "numbers", "one_of"]
+__all__ = ["BlockProblem", "MixedConstraint", "MixedLoss", "Problem", "check_seed", "one_of", "trial_numbers"]
 
+#: what a round reveals
 Pair: TypeAlias = tuple[Loss | None, Constraint | None]
-Columns: TypeAlias = tuple[NDArray[Any], ...]
+#: the data of a block of rounds, one array per argument of `Problem.reveal`
+Data: TypeAlias = tuple[NDArray[Any], ...]
+#: (first round, number of rounds, function that reveals the k-th of them)
 Block: TypeAlias = tuple[int, int, Callable[[int], Pair]]
 
 
 class Problem:
-    """A seeded source of rounds. An own problem needs `K`, `rounds` and `round`; everything else has a default.
+    """A seeded source of rounds. A subclass defines `K`, `rounds` and `round`; everything else has a default.
 
-    Every round of every trial is then one Python call; [`BlockProblem`][cocopt.problems.BlockProblem] is the form for
-    speed. Constants that are left None are unknown: algorithms that need them say so.
+    Every round of every trial is then one Python call; [`BlockProblem`][cocopt.problems.BlockProblem] is faster.
+    Constants that are None are unknown; an algorithm that needs one raises an error that names it.
 
     Examples
     --------
@@ -63,7 +66,7 @@ class Problem:
     strong_convexity: float = 0.0
     #: whether some point of K satisfies all constraints, if that is known beforehand
     feasible: bool | None = None
-    #: rounds that are drawn at once, from one random stream a trial
+    #: rounds that are drawn at once, from one random stream per trial
     block_rounds: ClassVar[int] = 256
     #: what the problem was made with, plain values only
     options: Mapping[str, Any] = {}
@@ -76,7 +79,7 @@ class Problem:
 
     @property
     def algorithm_defaults(self) -> dict[str, float]:
-        """What is handed to algorithms that ask, as far as it is known: "lipschitz" (of f and g), "diameter"."""
+        """Constants for algorithms that need them, as far as they are known: "lipschitz" (of f and g), "diameter"."""
         known = {}
         if self.lipschitz_f is not None and self.lipschitz_g is not None:
             known["lipschitz"] = max(self.lipschitz_f, self.lipschitz_g)
@@ -85,7 +88,7 @@ class Problem:
         return known
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
-        """x_1 of one trial, a point of K; by default the one nearest to 0."""
+        """x_1 of one trial, a point of K; by default the projection of 0."""
         return self.K.project(np.zeros(self.K.dim))
 
     def round(self, rng: np.random.Generator, t: int) -> Pair:
@@ -94,62 +97,64 @@ class Problem:
 
     def start(self, seed: int, trials: ArrayLike) -> Array:
         """x_1 of these trials, (B, n)."""
-        return np.stack([np.asarray(self.initial(_generator(seed, k, 0)), dtype=np.float64) for k in numbers(trials)])
+        return np.stack(
+            [np.asarray(self.initial(_generator(seed, k, 0)), dtype=np.float64) for k in trial_numbers(trials)]
+        )
 
     def blocks(self, seed: int, trials: ArrayLike, rounds: int | None = None) -> Iterator[Block]:
         """The rounds 1, …, ``rounds`` of these trials, block by block: (first round, count, reveal).
 
-        reveal(k) is (loss, constraint) of round first + k, 0 ≤ k < count, with one entry a trial. One block at a time
-        is held in memory.
+        reveal(k) is (loss, constraint) of round first + k, 0 ≤ k < count, with one entry per trial. One block at a
+        time is held in memory.
         """
-        for first, columns in self._columns(seed, trials, rounds):
+        for first, data in self.data_blocks(seed, trials, rounds):
 
-            def reveal(k: int, columns: Columns = columns) -> Pair:
-                return self.reveal(*(column[k] for column in columns))
+            def reveal(k: int, data: Data = data) -> Pair:
+                return self.reveal(*(array[k] for array in data))
 
-            yield first, len(columns[0]), reveal
+            yield first, len(data[0]), reveal
 
-    def whole_blocks(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
+    def stacked_rounds(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
         """One trial's rounds, many at a time: (count, (loss, constraint)) with a leading axis for the rounds.
 
-        What all these rounds share may lack the axis.
+        A loss or a constraint that is the same in all these rounds may lack the axis.
         """
-        for _, columns in self._columns(seed, [trial], rounds):
-            pairs = zip(*(column[:, 0] for column in columns), strict=True)
-            for _, alike in groupby(pairs, key=lambda pair: [_kind(member) for member in pair]):
-                members = np.array([*alike], dtype=object)
+        for _, data in self.data_blocks(seed, [trial], rounds):
+            pairs = zip(*(array[:, 0] for array in data), strict=True)
+            for _, group in groupby(pairs, key=lambda pair: [_layout(member) for member in pair]):
+                members = np.array([*group], dtype=object)
                 yield len(members), self.reveal(*members.T)
 
-    def reveal(self, *columns: NDArray[Any]) -> Pair:
+    def reveal(self, *data: NDArray[Any]) -> Pair:
         """(loss, constraint) of rounds whose data are given, with the leading axes of the data."""
-        loss, constraint = columns
-        return _together(loss, EachLoss), _together(constraint, EachConstraint)
+        loss, constraint = data
+        return _stack(loss, MixedLoss), _stack(constraint, MixedConstraint)
 
-    def _columns(self, seed: int, trials: ArrayLike, rounds: int | None) -> Iterator[tuple[int, Columns]]:
-        """The number of the first round and the data, arrays (count, B, ...), of block after block."""
-        chosen = numbers(trials)
+    def data_blocks(self, seed: int, trials: ArrayLike, rounds: int | None = None) -> Iterator[tuple[int, Data]]:
+        """The data behind `blocks`: the number of each block's first round, and arrays (count, B, ...)."""
+        chosen = trial_numbers(trials)
         horizon = positive_int("rounds", self.rounds if rounds is None else rounds)
         for block, before in enumerate(range(0, horizon, self.block_rounds)):
             count = min(self.block_rounds, horizon - before)
-            columns: Columns = ()
+            data: Data = ()
             for i, trial in enumerate(chosen):
-                drawn = self._draw(_generator(seed, trial, block + 1), trial, before + 1, count)
+                drawn = self._draw_trial(_generator(seed, trial, block + 1), trial, before + 1, count)
                 if i == 0:
-                    columns = tuple(np.empty((count, len(chosen), *c.shape[1:]), c.dtype) for c in drawn)
-                for column, own in zip(columns, drawn, strict=True):
-                    column[:, i] = own[:count]
-            yield before + 1, columns
+                    data = tuple(np.empty((count, len(chosen), *own.shape[1:]), own.dtype) for own in drawn)
+                for array, own in zip(data, drawn, strict=True):
+                    array[:, i] = own[:count]
+            yield before + 1, data
 
-    def _draw(self, rng: np.random.Generator, trial: int, first: int, count: int) -> Columns:
-        """The data of at least ``count`` rounds of one trial."""
-        columns = np.empty(count, dtype=object), np.empty(count, dtype=object)
+    def _draw_trial(self, rng: np.random.Generator, trial: int, first: int, count: int) -> Data:
+        """The data of at least ``count`` rounds of one trial; here the losses and the constraints themselves."""
+        losses, constraints = np.empty(count, dtype=object), np.empty(count, dtype=object)
         for k in range(count):
             pair = self.round(rng, first + k)
-            if not (isinstance(pair, tuple) and len(pair) == 2 and _is(pair[0], Loss) and _is(pair[1], Constraint)):
+            if not _is_pair(pair):
                 where = f"{self.name}: round {first + k} of trial {trial}"
                 raise InvalidInput(f"{where}: expected (loss, constraint), got {describe(pair)}")
-            columns[0][k], columns[1][k] = pair
-        return columns
+            losses[k], constraints[k] = pair
+        return losses, constraints
 
     def parameters(self) -> dict[str, Any]:
         """What the problem was made with, so that ``type(p)(**p.parameters())`` is p again."""
@@ -166,7 +171,7 @@ class Problem:
 
 
 class BlockProblem(Problem):
-    """A problem whose rounds are drawn many at a time, as arrays. It needs `K`, `rounds`, `draw` and `reveal`.
+    """A problem whose rounds are drawn many at a time, as arrays. A subclass defines `K`, `rounds`, `draw`, `reveal`.
 
     Examples
     --------
@@ -186,28 +191,29 @@ class BlockProblem(Problem):
     (Distance(center of shape (100, 2)), Affine(A of shape (100, 1, 2), b of shape (100, 1)))
     """
 
-    def draw(self, rng: np.random.Generator, first: int, count: int) -> Columns:
+    def draw(self, rng: np.random.Generator, first: int, count: int) -> Data:
         """The data of the rounds first, …, first + count − 1 of one trial: arrays with leading axis ``count``.
 
-        Always asked for `block_rounds` rounds, needed or not, so that the data do not depend on the horizon.
+        ``count`` is always `block_rounds`, even if fewer rounds are needed, so that the data do not depend on the
+        horizon.
         """
         raise NotImplementedError(f"{type(self).__name__}: define draw(self, rng, first, count)")
 
-    def reveal(self, *columns: NDArray[Any]) -> Pair:
+    def reveal(self, *data: NDArray[Any]) -> Pair:
         raise NotImplementedError(
             f"{type(self).__name__}: define reveal(self, …), with an argument for each array of draw"
         )
 
-    def whole_blocks(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
-        for _, columns in self._columns(seed, [trial], rounds):
-            yield len(columns[0]), self.reveal(*(column[:, 0] for column in columns))
+    def stacked_rounds(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
+        for _, data in self.data_blocks(seed, [trial], rounds):
+            yield len(data[0]), self.reveal(*(array[:, 0] for array in data))
 
-    def _draw(self, rng: np.random.Generator, trial: int, first: int, count: int) -> Columns:
+    def _draw_trial(self, rng: np.random.Generator, trial: int, first: int, count: int) -> Data:
         return self.draw(rng, first, self.block_rounds)
 
 
-class EachLoss(Loss):
-    """A loss of its own kind for each trial or round."""
+class MixedLoss(Loss):
+    """Losses that cannot be one object with leading axes: an array of them, one per trial or round."""
 
     __slots__ = ("batch", "dim", "members")
 
@@ -228,8 +234,8 @@ class EachLoss(Loss):
         return np.array([member.strong_convexity for member in self.members.flat]).reshape(self.batch)
 
 
-class EachConstraint(Constraint):
-    """A constraint of its own kind for each trial or round, all with the same number of rows."""
+class MixedConstraint(Constraint):
+    """Constraints that cannot be one object with leading axes: an array of them, with equal numbers of rows."""
 
     __slots__ = ("batch", "dim", "members", "row_count")
 
@@ -243,83 +249,107 @@ class EachConstraint(Constraint):
         self.row_count: int = counts.pop()
 
     def rows_unchecked(self, x: Array) -> Array:
-        return self._each(x, lambda member, point: member.rows(point), (self.row_count,))
+        return self._evaluate(x, lambda member, point: member.rows(point), (self.row_count,))
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        return self._each(x, lambda member, point: member.jacobian(point), (self.row_count, x.shape[-1]))
+        return self._evaluate(x, lambda member, point: member.jacobian(point), (self.row_count, x.shape[-1]))
 
     def magnitude(self, x: Array) -> Array:
-        return self._each(x, lambda member, point: member.magnitude(point), (self.row_count,))
+        return self._evaluate(x, lambda member, point: member.magnitude(point), (self.row_count,))
 
-    def _each(self, x: Array, call: Callable[[Constraint, Array], Array], shape: tuple[int, ...]) -> Array:
+    def _evaluate(self, x: Array, call: Callable[[Constraint, Array], Array], shape: tuple[int, ...]) -> Array:
         x = np.broadcast_to(x, (*self.batch, x.shape[-1]))
-        answers = np.empty((*self.batch, *shape))
+        values = np.empty((*self.batch, *shape))
         for index, member in np.ndenumerate(self.members):
-            answers[index] = call(member, x[index])
-        return answers
+            values[index] = call(member, x[index])
+        return values
 
     def trials_unchecked(self, index: Any) -> Constraint:
-        picked = self.members[index]
-        return EachConstraint(picked) if isinstance(picked, np.ndarray) else picked
+        chosen = self.members[index]
+        return MixedConstraint(chosen) if isinstance(chosen, np.ndarray) else chosen
 
 
 def one_of(name: str, value: str, *known: str) -> str:
-    """The option's value, if it is one of those known."""
-    if value not in known:
+    """The value of an option, checked to be one of the known ones."""
+    if not isinstance(value, str) or value not in known:
         raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {describe(value)}")
     return value
 
 
-def _together(members: NDArray[Any], each: Callable[[NDArray[Any]], Any]) -> Any:
-    """An array of losses, or of constraints, as one object with the array's axes as its leading axes."""
-    everyone: list[Any] = members.ravel().tolist()
-    kind, shapes, _ = _kind(everyone[0])
-    if any(member is None for member in everyone):
-        if kind is not type(None) or any(member is not None for member in everyone):
-            raise InvalidInput("round: expected a loss (or a constraint) in every trial or in none, got both")
+def _is_pair(value: Any) -> bool:
+    """Whether it is (loss, constraint), each of which may be None."""
+    if not (isinstance(value, tuple) and len(value) == 2):
+        return False
+    loss, constraint = value
+    return (loss is None or isinstance(loss, Loss)) and (constraint is None or isinstance(constraint, Constraint))
+
+
+def _stack(members: NDArray[Any], mixed: Callable[[NDArray[Any]], Any]) -> Any:
+    """An array of losses, or of constraints, as one object with the axes of the array as its leading axes.
+
+    That is an object of the same class if the members have the same layout, else one of the class ``mixed``.
+    """
+    flat: list[Any] = members.ravel().tolist()
+    missing = [member is None for member in flat]
+    if all(missing):
         return None
-    if not shapes or any(_kind(member) != _kind(everyone[0]) for member in everyone):
-        return each(members)
-    described = [_arguments(member) for member in everyone]
-    return kind(
+    if any(missing):
+        raise InvalidInput("round: expected a loss (or a constraint) in every trial or in none, got both")
+    cls, shapes, _ = layout = _layout(flat[0])
+    if not shapes or any(_layout(member) != layout for member in flat):
+        return mixed(members)
+    arguments = [_array_arguments(member) for member in flat]
+    return cls(
         **{
-            key: np.stack([arguments[key] for arguments in described]).reshape(*members.shape, *shape)
-            for key, shape in shapes.items()
+            name: np.stack([own[name] for own in arguments]).reshape(*members.shape, *shape)
+            for name, shape in shapes.items()
         }
     )
 
 
-def _kind(member: Any) -> tuple[Any, dict[str, tuple[int, ...]], int]:
-    """What must agree for losses or constraints to become one: class, shapes of the data, number of rows."""
-    shapes = {key: array.shape for key, array in _arguments(member).items()}
+def _layout(member: Any) -> tuple[Any, dict[str, tuple[int, ...]], int]:
+    """What losses or constraints must have in common to become one: class, shapes of the data, number of rows."""
+    shapes = {name: array.shape for name, array in _array_arguments(member).items()}
     return type(member), shapes, getattr(member, "row_count", 1)
 
 
-def _arguments(member: Any) -> dict[str, Array]:
+def _array_arguments(member: Any) -> dict[str, Array]:
     """The constructor's arguments if all are arrays; none for a black box, a stack, or None."""
     if member is None:
         return {}
-    if isinstance(member, Loss):
-        return dict(member.data_arrays())
+    if not hasattr(member, "parameters"):
+        return {name: array for name, array, *_ in member.data_arrays()}
     try:
         arguments: dict[str, Array] = member.parameters()
-    except TypeError:
+    except TypeError:  # a black box
         return {}
     return arguments if all(isinstance(value, np.ndarray) for value in arguments.values()) else {}
 
 
-def _is(value: Any, kind: type[Loss] | type[Constraint]) -> bool:
-    return value is None or isinstance(value, kind)
+def check_seed(seed: Any) -> int:
+    """A non-negative integer."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidInput(f"seed: expected a non-negative integer, got {describe(seed)}")
+    return int(seed)
 
 
-def numbers(trials: ArrayLike) -> Sequence[int]:
-    """Trial numbers, checked."""
-    chosen = np.asarray(trials)
-    if chosen.ndim != 1 or chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen.min() < 0:
+def trial_numbers(trials: ArrayLike) -> Sequence[int]:
+    """The numbers of some trials as a list of integers, checked."""
+    try:
+        chosen = np.asarray(trials)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}") from error
+    if (
+        np.ma.is_masked(trials)
+        or chosen.ndim != 1
+        or chosen.size == 0
+        or chosen.dtype.kind not in "iu"
+        or chosen.min() < 0
+    ):
         raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}")
     return [int(k) for k in chosen]
 
 
 def _generator(seed: int, trial: int, stream: int) -> np.random.Generator:
     """The random stream of a trial's start (0) or of its block number ``stream`` (from 1 on)."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(trial, stream)))
+    return np.random.default_rng(np.random.SeedSequence(check_seed(seed), spawn_key=(trial, stream)))

@@ -42,8 +42,8 @@ class Regression(BlockProblem):
     noise : "normal" or "truncated"
         Standard normal, or truncated to [−1, 1] as in the authors' code.
     constants : "true" or "authors"
-        What is handed to algorithms that ask for a Lipschitz constant G and a diameter D: those above, or the authors'
-        G = 100 and D = √2 (too small: that of K is √10).
+        What algorithms get that need a Lipschitz constant G and a diameter D: the constants above, or those of the
+        authors' code, G = 100 and D = √2 (too small: the diameter of K is √10).
 
     References
     ----------
@@ -97,8 +97,8 @@ class Regression(BlockProblem):
                 noise[outside] = rng.standard_normal(outside.sum())
         return H, H.sum(axis=-1) + noise, A, b
 
-    def reveal(self, *columns: NDArray[Any]) -> tuple[Norm | LeastSquares, Affine]:
-        H, y, A, b = columns
+    def reveal(self, *data: NDArray[Any]) -> tuple[Norm | LeastSquares, Affine]:
+        H, y, A, b = data
         return (Norm(H, y) if self.loss == "norm" else LeastSquares(H, y)), Affine(A, b)
 
 

@@ -26,15 +26,15 @@ _SULFUR = [5, 6]  # free and total sulfur dioxide, the only columns in mg/dm³
 
 @register
 class WineSVM(BlockProblem):
-    """A support vector machine learnt online from 6497 wines: x = (w, b) in K = {‖x‖ ≤ 70√11}.
+    """A support vector machine that is trained online on 6497 wines: x = (w, b) in K = {‖x‖ ≤ 70√11}.
 
         f_t(x) = ½‖w‖²
         g_t(x) = 1 − v_t(⟨w, u_t⟩ − b), features u_t in [0, 70]^11, label v_t = +1 iff the quality is 7 or more
         x_1 uniform on (−1, 1)^12
 
-    A trial is a pass over the wines in an order of its own; beyond 6497 rounds it goes on with another pass. The labels
-    cannot be separated: no x satisfies all constraints, there is no regret to speak of, and the bounds of the theory do
-    not apply. The loss is strongly convex in w, but not in (w, b).
+    A trial is a pass over the wines in random order; beyond 6497 rounds there is another pass. The labels cannot be
+    separated: no x satisfies all constraints, so that the regret is undefined and the bounds of the theory do not
+    apply. The loss is strongly convex in w, but not in (w, b).
 
     L_f = 70√11 is the largest ‖w‖ in K, L_g the largest ‖(u, 1)‖ of the data.
 
@@ -72,8 +72,8 @@ class WineSVM(BlockProblem):
     def draw(self, rng: np.random.Generator, first: int, count: int) -> tuple[NDArray[Any], ...]:
         return (rng.permutation(_WINES),)
 
-    def reveal(self, *columns: NDArray[Any]) -> tuple[Quadratic, Affine]:
-        (wines,) = columns
+    def reveal(self, *data: NDArray[Any]) -> tuple[Quadratic, Affine]:
+        (wines,) = data
         return self._loss, Affine(self._rows[wines][..., None, :], np.full((*wines.shape, 1), -1.0))
 
 

@@ -1,4 +1,4 @@
-"""A strongly convex problem of our own: following a target under limits."""
+"""A strongly convex problem, which is not from the paper: tracking a random target under random limits."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _CENTRE, _REACH, _LIMIT = 0.3, 1.0, 0.4
 
 @register
 class Tracking(BlockProblem):
-    """A target that jumps about, and random pairs of coordinates that share a limit, over K = [−1, 1]^10.
+    """Tracking of a random target, with limits on random pairs of coordinates, over K = [−1, 1]^10.
 
         f_t(x) = ½‖x − c_t‖²,      c_t uniform on (−0.7, 1.3)^10
         g_t(x) = x_i + x_j − 0.4,  a random pair i ≠ j
         x_1 uniform on K
 
     The losses are strongly convex with m = 1, and 0 satisfies every constraint: with ``steps.StronglyConvex(1)``, CLASP
-    has logarithmic bounds on regret and CCV₂. The best point without limits, (0.3, …, 0.3), breaks all of them, so
-    limits are violated for ever, and the regret grows like log T. Both cannot keep growing: the proof of
-    the regret bound, with the distances d_t that the projections bridge kept, reads
+    has logarithmic bounds on regret and CCV₂. The best point without limits, (0.3, …, 0.3), violates all of them, so
+    that violations never end, and the regret grows like log T. Regret and CCV₂ cannot both keep growing: with d_t, the
+    distances by which the projections move the points, the proof of the regret bound gives
 
         Regret_T + Σ_t (m t/2) d_t² ≤ Σ_t ‖∇f_t(x_t)‖²/(2 m t) = O(log T),
 
-    so that a regret which is not negative leaves CCV₂ bounded. To see CCV₂ grow like log T, show the limits
-    rarely (and see the regret fall like −T).
+    so that CCV₂ is bounded where the regret is not negative. If limits are shown rarely, CCV₂ grows like log T, and the
+    regret falls like −T.
 
     L_f = 2.3√10 and L_g = √2 are exact.
 
@@ -81,6 +81,6 @@ class Tracking(BlockProblem):
             b[rng.uniform(size=count) * t > 10.0] = np.inf
         return target, A, b
 
-    def reveal(self, *columns: NDArray[Any]) -> tuple[Distance, Affine]:
-        target, A, b = columns
+    def reveal(self, *data: NDArray[Any]) -> tuple[Distance, Affine]:
+        target, A, b = data
         return Distance(target), Affine(A, b)

@@ -1,0 +1,25 @@
+"""Puts the arrays of a plan's chunks together into a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cocopt.experiments.plan import HINDSIGHT, Arrays, Plan
+from cocopt.experiments.results import Result
+
+__all__ = ["collect"]
+
+
+def collect(plan: Plan, arrays: Sequence[Arrays]) -> Result:
+    """The result of a plan, from the arrays of its chunks in their order."""
+    by_task: dict[str, list[Arrays]] = {task: [] for task in plan.tasks}
+    for chunk, own in zip(plan.chunks, arrays, strict=True):
+        by_task[chunk.task].append(own)
+    joined = {
+        task: {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        for task, parts in by_task.items()
+    }
+    best = joined.pop(HINDSIGHT, None)
+    return Result(plan.problem, plan.name, plan.algorithms, joined, plan.points, plan.checkpoints, best, plan.config())

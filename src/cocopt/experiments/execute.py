@@ -1,0 +1,68 @@
+"""Computes the chunks of a plan that are not on disk yet, and keeps each as soon as it is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from cocopt.errors import TrialFailed
+from cocopt.experiments.chunks import ChunkStore
+from cocopt.experiments.compute import compute
+from cocopt.experiments.engines import Engine
+from cocopt.experiments.plan import HINDSIGHT, Arrays, Plan
+from cocopt.experiments.progress import Progress
+
+__all__ = ["execute"]
+
+
+def execute(
+    plan: Plan, engine: Engine, *, jobs: int | None, store: ChunkStore | None, display: Progress
+) -> list[Arrays]:
+    """The arrays of the plan's chunks, in their order.
+
+    A failing trial costs its own chunk alone: the failure is raised when all other chunks are finished and kept.
+
+    Parameters
+    ----------
+    plan : Plan
+    engine : function
+        One of `cocopt.experiments.engines`.
+    jobs : int or None
+        How many chunks at a time; None leaves it to the engine.
+    store : ChunkStore or None
+        Where finished chunks are kept.
+    display : Progress
+
+    Raises
+    ------
+    TrialFailed, EngineFailed
+    """
+    keys = [None if store is None else plan.key(chunk) for chunk in plan.chunks]
+    finished: dict[int, Arrays] = {}
+    failures: list[TrialFailed] = []
+    with display:
+        for i, (chunk, key) in enumerate(zip(plan.chunks, keys, strict=True)):
+            kept = None if store is None or key is None else store.get(key)
+            if kept is not None:
+                finished[i] = kept
+                display.advance(chunk.task, chunk.count, kept=True)
+        missing = {i: chunk for i, chunk in enumerate(plan.chunks) if i not in finished}
+        if missing:
+            with closing(engine(compute, missing, jobs)) as outcomes:
+                for i, outcome in outcomes:
+                    if isinstance(outcome, TrialFailed):
+                        failures.append(outcome)
+                        continue
+                    key = keys[i]
+                    if store is not None and key is not None:
+                        store.put(key, outcome)
+                    finished[i] = outcome
+                    display.advance(missing[i].task, missing[i].count)
+    if failures:
+        raise _most_telling(failures)
+    return [finished[i] for i in range(len(plan.chunks))]
+
+
+def _most_telling(failures: Sequence[TrialFailed]) -> TrialFailed:
+    """The earliest failure; that of an algorithm before that of the comparator, which often fails on the same data."""
+    return min(failures, key=lambda failure: (failure.algorithm == HINDSIGHT, failure.trial, failure.round))

@@ -1,0 +1,177 @@
+"""Figures of a result: a register of functions that draw one, and the files that they become.
+
+A figure is one function of a `Result` and an empty matplotlib figure, into which it draws. Once it is registered,
+`cocopt.run` (with ``out``), `cocopt reproduce` and `Result.save` write it as PDF and PNG beside the built-in ones,
+which are registered in the same way, and `Result.plot` draws it by its name:
+
+    import cocopt
+    from cocopt.experiments import figure
+
+    @figure("final-loss")
+    def final_loss(result, drawn):
+        axes = drawn.subplots()
+        axes.boxplot([result.finals(label)["loss"] for label in result.algorithms], tick_labels=result.algorithms)
+        axes.set_ylabel("cumulative loss after the last round")
+
+    cocopt.run("olr", ["clasp", "recoo"], out="results/olr")        # writes results/olr/olr-final-loss.pdf and .png
+
+On the command line a file needs no registration: ``cocopt run olr --out results --figure path/to/file.py:final_loss``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cocopt import problems
+from cocopt.arrays import describe
+from cocopt.errors import CocoptError, InvalidInput
+from cocopt.experiments.chunks import open_folder
+from cocopt.experiments.compute import describe_error
+from cocopt.experiments.specs import parse, unknown_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from cocopt.experiments.results import Result
+
+__all__ = ["COLOURS", "FIGURES", "DrawFunction", "add_from_file", "draw", "figure", "save", "write_all"]
+
+DrawFunction: TypeAlias = "Callable[[Result, Figure], None]"
+
+#: the registered figures by name, in the order in which they are drawn
+FIGURES: dict[str, DrawFunction] = {}
+
+#: the figure whose files bear the problem's name alone
+_MAIN = "metrics"
+
+#: Okabe and Ito (2008): distinct for every common kind of colour blindness
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_STYLE: dict[Any, Any] = {
+    "figure.figsize": (4.5, 3.2),
+    "axes.prop_cycle": f"cycler(color={list(COLOURS)})",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8.5,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#E5E5E5",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.5,
+    "pdf.fonttype": 42,  # text stays text
+    "svg.fonttype": "none",
+    "savefig.dpi": 200,
+}
+#: the formats, and the metadata without which the same figure would not give the same bytes
+_METADATA: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
+
+
+def figure(name: str) -> Callable[[DrawFunction], DrawFunction]:
+    """Registers a function that draws a figure of a result; to be used as a decorator.
+
+    Parameters
+    ----------
+    name : str
+        Letters, digits, "-", "_" and "."; the files are ``<problem>-<name>.pdf`` and ``.png``.
+
+    Examples
+    --------
+    >>> from cocopt.experiments import figure, figures
+    >>> @figure("final-loss")
+    ... def final_loss(result, drawn):
+    ...     axes = drawn.subplots()
+    ...     axes.boxplot([result.finals(label)["loss"] for label in result.algorithms], tick_labels=result.algorithms)
+    >>> del figures.FIGURES["final-loss"]
+    """
+    if not (isinstance(name, str) and re.fullmatch(r"[\w.-]+", name)):
+        raise InvalidInput(f'figure: expected a name of letters, digits, "-", "_" and ".", got {describe(name)}')
+
+    def register(function: DrawFunction) -> DrawFunction:
+        if not callable(function):
+            raise InvalidInput(f"figure {name}: expected a function of (result, figure), got {describe(function)}")
+        present = FIGURES.get(name)
+        # the same definition again is a file that is loaded twice, or a cell of a notebook
+        if present is not None and _origin(present) != _origin(function):
+            raise InvalidInput(f"figure: expected a name that is not in use, got {name!r} of {_origin(present)} again")
+        FIGURES[name] = function
+        return function
+
+    return register
+
+
+def _origin(function: DrawFunction) -> str:
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"
+
+
+def add_from_file(spec: str) -> None:
+    """Registers the function of ``path/to/file.py:function`` under its own name, unless the file has registered it."""
+    (parsed, *others) = parse(spec)
+    if not parsed.in_file or parsed.options or others:
+        raise InvalidInput(f"figure: expected path/to/file.py:function, got {spec!r}")
+    function = problems.from_file(parsed.target)
+    if not callable(function):
+        raise InvalidInput(f"{spec}: expected a function of (result, figure), got {describe(function)}")
+    if function not in FIGURES.values():
+        figure(parsed.target.rpartition(":")[2])(function)
+
+
+def draw(result: Result, which: str | DrawFunction = _MAIN) -> Figure:
+    """The figure of that name, or the one that a function draws."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    if isinstance(which, str) and which not in FIGURES:
+        raise unknown_name("figure", which, FIGURES)
+    if not isinstance(which, str) and not callable(which):
+        raise InvalidInput(f"figure: expected a name or a function of (result, figure), got {describe(which)}")
+    function = FIGURES[which] if isinstance(which, str) else which
+    with rc_context(_STYLE):
+        drawn = Figure(layout="constrained")
+        try:
+            function(result, drawn)
+        except CocoptError:
+            raise
+        except Exception as error:
+            name = which if isinstance(which, str) else _origin(which)
+            raise InvalidInput(f"figure {name}: expected a function that draws, got {describe_error(error)}") from error
+    return drawn
+
+
+def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Writes a figure into files, whose suffixes say the formats; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidInput(f"path: expected a file name, got {describe(path)}")
+        if Path(path).suffix.lower() not in _METADATA:
+            raise InvalidInput(f"path: expected a file name that ends in .pdf, .png or .svg, got {Path(path).name!r}")
+    with rc_context(_STYLE):
+        layout = drawn.get_layout_engine()
+        drawn.draw_without_rendering()
+        drawn.set_layout_engine("none")  # the layout is found: once for all formats
+        for path in paths:
+            try:
+                drawn.savefig(path, metadata=_METADATA[Path(path).suffix.lower()])
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+                raise InvalidInput(
+                    f"path: expected a file that can be written, got {path}: {error.strerror}"
+                ) from error
+        drawn.set_layout_engine(layout)
+
+
+def write_all(result: Result, folder: str | os.PathLike[str]) -> None:
+    """Writes every registered figure of a result into a folder, as PDF and as PNG."""
+    out = open_folder(folder)
+    problem = re.sub(r"[^\w.-]+", "-", result.name)
+    for name in FIGURES:
+        stem = problem if name == _MAIN else f"{problem}-{name}"
+        save(draw(result, name), [out / f"{stem}.pdf", out / f"{stem}.png"])

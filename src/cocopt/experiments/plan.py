@@ -1,0 +1,225 @@
+"""What an experiment consists of: a problem, algorithms, chunks of trials, and the rounds whose metrics are recorded.
+
+A plan computes nothing. `cocopt.experiments.execute` computes its chunks, in any order and on any machine, and
+`cocopt.experiments.collect` puts their arrays together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocopt import problems
+from cocopt.arrays import Array, describe, positive_int
+from cocopt.errors import InvalidInput
+from cocopt.experiments.algorithms import Algorithm, Given, resolve
+from cocopt.experiments.specs import Spec, file_hash, make_picklable, parse
+from cocopt.problems import Problem
+from cocopt.problems.base import check_seed
+
+__all__ = [
+    "HINDSIGHT",
+    "MAX_CHUNKS",
+    "MAX_ROUNDS",
+    "Arrays",
+    "Chunk",
+    "Plan",
+    "get_problem",
+    "make_plan",
+    "recorded_rounds",
+]
+
+#: what the search for the best fixed action is called where algorithms go by their labels
+HINDSIGHT = "best action in hindsight"
+
+#: the numbers of rounds at which the regret is computed, which takes an optimisation each
+_CHECKPOINTS = 12
+#: further rounds whose metrics are recorded, for figures with a linear and with a logarithmic axis
+_LINEAR, _LOGARITHMIC = 95, 95
+
+#: a plan lists its chunks, and each becomes a file
+MAX_CHUNKS = 10**6
+#: up to here every number of rounds is a floating-point number
+MAX_ROUNDS = 2**53
+
+#: what a chunk yields: arrays whose first axis is the trials
+Arrays: TypeAlias = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive trials of one algorithm, or of the search for the best fixed action; depends on no other chunk.
+
+    Attributes
+    ----------
+    problem : Problem
+    algorithm : Algorithm or None
+        None stands for the best fixed action in hindsight.
+    seed : int
+    first, count : int
+        The number of the first trial, and how many there are.
+    rounds : int
+    points : tuple of int
+        The rounds whose metrics are recorded.
+    """
+
+    problem: Problem
+    algorithm: Algorithm | None
+    seed: int
+    first: int
+    count: int
+    rounds: int
+    points: tuple[int, ...]
+
+    @property
+    def task(self) -> str:
+        """The label of the algorithm, or `HINDSIGHT`."""
+        return HINDSIGHT if self.algorithm is None else self.algorithm.label
+
+    @property
+    def trials(self) -> NDArray[np.int64]:
+        """The numbers of the trials."""
+        return np.arange(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that determines the numbers of an experiment.
+
+    Attributes
+    ----------
+    problem : Problem
+    name : str
+        The problem's name in tables and files.
+    description : JSON-able, or None
+        What the problem is; None if that is unknown (an object of a user's own class).
+    algorithms : sequence of Algorithm
+    trials, rounds, seed, chunk_size : int
+    points, checkpoints : tuple of int
+        The rounds whose metrics are recorded, and among them those at which the regret is computed.
+    chunks : sequence of Chunk
+        The work, task by task and in the order of the trials.
+    """
+
+    problem: Problem
+    name: str
+    description: Any
+    algorithms: Sequence[Algorithm]
+    trials: int
+    rounds: int
+    seed: int
+    chunk_size: int
+    points: tuple[int, ...]
+    checkpoints: tuple[int, ...]
+    chunks: Sequence[Chunk]
+
+    @property
+    def tasks(self) -> list[str]:
+        """What is done with every trial: the labels of the algorithms, and `HINDSIGHT` if the regret is wanted."""
+        return list(dict.fromkeys(chunk.task for chunk in self.chunks))
+
+    def key(self, chunk: Chunk) -> dict[str, Any] | None:
+        """All that determines the chunk's numbers, as JSON; None if problem or algorithm cannot be described."""
+        algorithm = HINDSIGHT if chunk.algorithm is None else chunk.algorithm.identity
+        if self.description is None or algorithm is None:
+            return None
+        return {
+            "problem": self.description,
+            "algorithm": algorithm,
+            "seed": chunk.seed,
+            "trials": [chunk.first, chunk.count],
+            "rounds": chunk.rounds,
+            "points": list(chunk.points),
+        }
+
+    def config(self) -> dict[str, Any]:
+        """The plan as JSON, for a reader of the results."""
+        config = {
+            "problem": self.description or {"problem": self.name, "options": self.problem.options},
+            "algorithms": {own.label: own.identity or "configured in Python" for own in self.algorithms},
+            "trials": self.trials,
+            "rounds": self.rounds,
+            "seed": self.seed,
+            "chunk": self.chunk_size,
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(config))
+        return plain
+
+
+def make_plan(
+    problem: str | Problem,
+    algorithms: Given | Sequence[Given] | Mapping[str, Given],
+    *,
+    trials: int,
+    rounds: int | None,
+    seed: int,
+    chunk: int,
+    regret: bool,
+) -> Plan:
+    """Checks the arguments of `cocopt.run`, and cuts the work into chunks.
+
+    Every algorithm is built once for one trial, so that an algorithm that cannot be built is reported before any work.
+    """
+    trials, chunk = positive_int("trials", trials), positive_int("chunk", chunk)
+    if trials > MAX_CHUNKS * chunk:
+        raise InvalidInput(
+            f"trials: expected at most {MAX_CHUNKS * chunk} in chunks of {chunk}, got {describe(trials)}"
+        )
+    seed = check_seed(seed)
+    source, name, description = get_problem(problem)
+    horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
+    if horizon > MAX_ROUNDS:
+        raise InvalidInput(f"rounds: expected at most {MAX_ROUNDS}, got {describe(horizon)}")
+    if regret and not source.K.bounded:
+        raise InvalidInput(f"regret: expected False, since the set of the problem {name!r} is unbounded, got True")
+    resolved = resolve(algorithms)
+    for algorithm in resolved:
+        algorithm.build(source, horizon, source.start(seed, np.arange(1)))
+    points, checkpoints = recorded_rounds(horizon)
+    tasks: list[Algorithm | None] = [*([None] if regret else []), *resolved]
+    chunks = [
+        Chunk(source, task, seed, first, min(chunk, trials - first), horizon, points if task else checkpoints)
+        for task in tasks
+        for first in range(0, trials, chunk)
+    ]
+    return Plan(source, name, description, resolved, trials, horizon, seed, chunk, points, checkpoints, chunks)
+
+
+def recorded_rounds(rounds: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The rounds whose metrics are kept, evenly and geometrically spaced, and among them the checkpoints of the regret.
+
+    >>> from cocopt.experiments.plan import recorded_rounds
+    >>> points, checkpoints = recorded_rounds(5000)
+    >>> len(points) <= 200, points[-1], checkpoints[-3:]
+    (True, 5000, (1063, 2305, 5000))
+    """
+    checkpoints = np.unique(np.geomspace(1, rounds, _CHECKPOINTS).round().astype(int))
+    even = np.linspace(1, rounds, _LINEAR).round().astype(int)
+    geometric = np.geomspace(1, rounds, _LOGARITHMIC).round().astype(int)
+    points = np.unique(np.concatenate([checkpoints, even, geometric]))
+    return tuple(points.tolist()), tuple(checkpoints.tolist())
+
+
+def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
+    """The problem that a user names or passes, its name in results, and its description as JSON (None if unknown)."""
+    if isinstance(given, Problem):
+        built_in = type(given).__module__.startswith("cocopt.")
+        return given, given.name, {"problem": given.name, "options": given.options} if built_in else None
+    if not isinstance(given, str):
+        raise InvalidInput(f"problem: expected a name or a Problem, got {describe(given)}")
+    specs = parse(given)
+    if len(specs) != 1:
+        raise InvalidInput(f"problem: expected one problem, got a sweep over {len(specs)}")
+    (spec,) = specs
+    found = problems.get(spec.target, **spec.options)
+    if not spec.in_file:
+        return found, str(spec), get_problem(found)[2]
+    make_picklable(found)
+    name = spec.target.rpartition(":")[2]
+    description = {"file": file_hash(spec.target), "name": name, "options": spec.options}
+    return found, str(Spec(name, spec.options)), description
