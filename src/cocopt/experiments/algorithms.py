@@ -12,7 +12,7 @@ from cocopt import problems, registry, state, steps
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
-from cocopt.experiments.specs import Spec, make_picklable, file_hash, unknown_name, parse
+from cocopt.experiments.specs import Spec, file_hash, make_picklable, parse, unknown_name
 
 if TYPE_CHECKING:
     from cocopt.problems import Problem
