@@ -96,7 +96,7 @@ def test_few_of_the_rows_are_evaluated():
             evaluated += now - before
             before = now
             all_rows += int(S.store.size[0])
-        assert 1500 < evaluated < all_rows / 20, (name, evaluated / all_rows)
+        assert 1500 < evaluated < all_rows / 5, (name, evaluated / all_rows)
 
 
 @pytest.mark.parametrize(
@@ -259,20 +259,19 @@ def test_nothing_is_proven_of_a_trial_that_is_inactive():
     assert missed == 0
 
 
-def test_rows_with_zeros_are_added_and_dropped_without_warnings():
-    """Coordinates of 0, and rows of nothing else, which are satisfied everywhere."""
+def test_forgetting_rows_with_zeros_changes_no_projection():
+    """Most coefficients and some whole rows are 0, and many rows are parallel."""
     rng = np.random.default_rng(0)
-    S = PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=True)
-    added = []
+    S, every = (
+        PersistentIntersection.begin(Box(-1.0, 1.0, dim=8), (SEVERAL,), forget=forget) for forget in (True, False)
+    )
     for _ in range(60):
-        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * rng.choice([0.0, 1.0, rng.normal()], (SEVERAL, 4, 8))
-        added.append(constraints.Affine(A, np.abs(A).sum(axis=-1) * 0.1))
-        y = rng.normal(size=(SEVERAL, 8))
-        S, found = S.plus(added[-1]).project(y)
-        assert max(g.value(found.point).max() for g in added) <= 1e-9
-    assert any((g.A == 0.0).all(axis=-1).any() for g in added)
-    assert S.store.size.max() < 200  # of 240
-    np.testing.assert_allclose(found.point, cocopt.project(S.K, constraints.Stack(added), y), rtol=0, atol=1e-9)
+        A = rng.integers(-2, 3, (SEVERAL, 4, 8)) * (rng.random((SEVERAL, 4, 8)) < 0.2)
+        b = np.abs(A).sum(axis=-1) * rng.uniform(0.1, 0.3, (SEVERAL, 4))
+        g, point = constraints.Affine(A, b), rng.normal(size=(SEVERAL, 8))
+        (S, found), (every, expected) = S.plus(g).project(point), every.plus(g).project(point)
+        np.testing.assert_allclose(found.point, expected.point, rtol=0, atol=1e-9)
+    assert (S.store.size < every.store.size).all()  # some were forgotten
 
 
 def test_in_simd_lanes_no_trial_depends_on_its_neighbours():

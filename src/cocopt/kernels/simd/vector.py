@@ -17,20 +17,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, overload, register_model
 
-__all__ = [
-    "WIDTH",
-    "absolute",
-    "all_lanes",
-    "any_lane",
-    "broadcast",
-    "load",
-    "maximum",
-    "minimum",
-    "sqrt",
-    "store",
-    "table",
-    "where",
-]
+__all__ = ["WIDTH", "maximum", "minimum"]
 
 WIDTH = 8
 _FAST = ("contract", "nsz")
