@@ -201,8 +201,8 @@ def foreign_private_names(source: str) -> list[str]:
     return [f"{line}: {name}" for line, name in sorted(found)]
 
 
-# Files that are still to be reworded, or still use a private name of another module. Whoever cleans one removes it here: a
-# clean file that is listed fails.
+# Files that are still to be reworded, or still use a private name of another module. Whoever cleans one removes it
+# here: a clean file that is listed fails.
 WORDS_PENDING = {
     "CONTRIBUTING.md",
     "README.md",
