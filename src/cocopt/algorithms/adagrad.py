@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
+from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar, require_diameter
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
-from cocopt.arrays import ArrayLike, positive_int, scalar
+from cocopt.arrays import ArrayLike, one_of, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet

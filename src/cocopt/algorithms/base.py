@@ -36,17 +36,9 @@ from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Feedback", "Learner", "Round", "Update", "one_of", "optional_scalar", "require_diameter"]
+__all__ = ["Feedback", "Learner", "Round", "Update", "optional_scalar", "require_diameter"]
 
 _ZERO = np.float64(0.0)
-
-
-def one_of(name: str, value: Any, *options: str) -> Any:
-    """The value of an option, if it is one of these texts."""
-    if not isinstance(value, str) or value not in options:
-        expected = " or ".join(f'"{option}"' for option in options)
-        raise InvalidInput(f"{name}: expected {expected}, got {describe(value)}")
-    return value
 
 
 def optional_scalar(name: str, value: Any, *, positive: bool = False, nonnegative: bool = False) -> float | None:

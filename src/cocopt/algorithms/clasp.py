@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
-from cocopt.arrays import ArrayLike, make_tuple, positive_int
+from cocopt.arrays import ArrayLike, make_tuple, one_of, positive_int
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar
+from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.arrays import ArrayLike, scalar
+from cocopt.arrays import ArrayLike, one_of, scalar
 from cocopt.geometry.prox import solve_hinge_prox
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet

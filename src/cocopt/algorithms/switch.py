@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
+from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar, require_diameter
 from cocopt.algorithms.constraint_memory import own_copy
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
-from cocopt.arrays import ArrayLike, positive_int, scalar
+from cocopt.arrays import ArrayLike, one_of, positive_int, scalar
 from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.metrics import CompensatedSum
 from cocopt.registry import register
