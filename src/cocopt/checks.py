@@ -187,9 +187,9 @@ def _random_points(K: ConvexSet, rng: np.random.Generator, trials: int) -> Array
     return points
 
 
-def _near(left: Array, right: Array, size: Array) -> bool:
-    unit = size if left.ndim == 1 else size[:, None]
-    return bool((np.abs(left - right) <= _TOL * unit).all())
+def _near(first: Array, second: Array, size: Array) -> bool:
+    unit = size if first.ndim == 1 else size[:, None]
+    return bool((np.abs(first - second) <= _TOL * unit).all())
 
 
 def _require(subject: object, holds: bool, failure: str) -> None:
@@ -229,7 +229,7 @@ def check_algorithm(
     K : ConvexSet, optional
         By default a box, a ball and a simplex in turn.
     rounds : int, default 24
-        The length of the streams, at least 16: no learner is told more rounds than that.
+        The length of the streams, at least 16: no learner plays more rounds than that.
     seed : int, default 0
     remembers : bool, default False
         Whether the algorithm may keep what was revealed: then memory is not checked.
@@ -356,8 +356,8 @@ def _check_run(learner: Learner, start: Array, stream: Sequence[_Reveal]) -> Arr
 
 
 def _check_point(learner: Learner, x: Array, shape: tuple[int, ...]) -> None:
-    right = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.shape == shape
-    _require(learner, right, "ask() returns an action of a wrong shape or dtype")
+    as_expected = isinstance(x, np.ndarray) and x.dtype == np.float64 and x.shape == shape
+    _require(learner, as_expected, "ask() returns an action of a wrong shape or dtype")
     _require(learner, not x.flags.writeable, "ask() returns an array that can be written to")
     inside = bool(np.isfinite(x).all()) and bool(np.all(learner.K.contains(x, tol=_TOL)))
     _require(learner, inside, "an action does not lie in K")
@@ -584,7 +584,7 @@ def _interrupted(learner: Learner, what: str, fail: int, call: int, center: Arra
 def _check_memory(
     make: Callable[[ConvexSet, Array], Learner], K: ConvexSet, rounds: int, rng: np.random.Generator
 ) -> None:
-    """A number a trial and round is too much: so many trials that it would stand out."""
+    """A number per trial and round is too much: with so many trials it is measurable."""
     trials, half = 256, rounds // 2
     start, stream = _random_stream(K, (trials,), rounds, rng)
     learner = make(K, start)

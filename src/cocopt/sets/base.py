@@ -28,7 +28,7 @@ class ConvexSet(ABC):
     """A non-empty closed convex set K in R^n.
 
     A new set needs `dim`, `project_unchecked` and `violation_unchecked`; `diameter`, `polyhedral` and (where K is
-    curved) `cones` open faster methods and more algorithms. Sets are immutable. Points are (..., n): leading
+    curved) `cones` make faster methods and more algorithms applicable. Sets are immutable. Points are (..., n): leading
     axes are trials.
 
     Examples
