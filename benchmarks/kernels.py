@@ -35,7 +35,7 @@ class Batch(NamedTuple):
     y: Array
 
 
-def crowded(kind: str, trials: int, n: int, rows: int) -> Batch:
+def nearly_all_bind(kind: str, trials: int, n: int, rows: int) -> Batch:
     rng = np.random.default_rng(0)
     A, y = rng.normal(size=(trials, rows, n)), rng.uniform(-1, 2, (trials, n))
     inside = rng.dirichlet(np.full(n, 5.0), trials) if kind == "simplex" else rng.uniform(size=(trials, n))

@@ -20,7 +20,7 @@ from cocopt import CLASP, CLASPF, RECOO, AdaGrad, Box, constraints, losses
 HORIZON, LIPSCHITZ, DIAMETER, EPSILON = 100, 12.0, DIM**0.5, 0.1
 CVXPY_ROUNDS = 12  # of a single trial: a round takes milliseconds
 
-Answer = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]  # (target, A, b, cap) → x
+Answer = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]  # (target, A, b, max_multiplier_sum) → x
 
 
 def learner(name: str, start: np.ndarray) -> Any:
@@ -44,7 +44,7 @@ def by_cocopt(name: str, start: np.ndarray, rounds: Data) -> Callable[[], np.nda
 
 
 def by_loop(name: str, start: np.ndarray, rounds: Data, solve: Answer, box: Answer) -> Callable[[], np.ndarray]:
-    """What one would write. ``solve`` is argmin ½‖x − target‖² + cap·max_i g_i^+ over the box, ``box`` is P_K."""
+    """What one would write. ``solve`` is argmin ½‖x − target‖² + w·max_i g_i^+ over the box, w the bound; ``box`` is P_K."""
 
     def run() -> np.ndarray:
         points = []
@@ -89,7 +89,7 @@ def by_loop(name: str, start: np.ndarray, rounds: Data, solve: Answer, box: Answ
 
 
 def with_daqp() -> Answer:
-    """The hinge as one more variable; without a cap there is none."""
+    """The hinge as one more variable; without a bound there is none."""
     plain, lower = np.eye(DIM), np.concatenate([np.zeros(DIM), np.full(ROWS, -1e30)])
     sense, ones = np.zeros(DIM + ROWS, dtype=np.int32), np.ones(DIM)
     H = np.diag(np.append(np.ones(DIM), 0.0))

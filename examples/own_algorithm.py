@@ -15,7 +15,7 @@ from cocopt.algorithms.base import Feedback, Update
 from cocopt.checks import check_algorithm
 
 
-@cocopt.register  # so that learners can be saved and loaded, and `cocopt list` shows it
+@cocopt.register  # so that learners can be saved and loaded
 class Penalty(Learner):
     """Gradient descent on the loss plus a weighted violation: x_{t+1} = P_K(x_t − (∇f_t + weight · ∂g_t^+)/√t)."""
 
