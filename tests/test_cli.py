@@ -103,13 +103,13 @@ def test_reproduce_writes_tables_and_figures(tmp_path: Path) -> None:
 
 
 def test_run_takes_problems_and_algorithms_from_files(tmp_path: Path) -> None:
-    problem, algorithm = f"{EXAMPLES}/own_problem.py:Machines", f"{EXAMPLES}/own_algorithm.py:Penalty:price=1|10"
+    problem, algorithm = f"{EXAMPLES}/own_problem.py:Machines", f"{EXAMPLES}/own_algorithm.py:Penalty:weight=1|10"
     done = cli(
         "run", problem, "-a", "clasp:beta=0.6", "-a", algorithm, "--trials", "4", "--rounds", "20", "--jobs", "2"
     )
     assert done.exit_code == 0, done.output
     assert "Machines: 20 rounds, 4 trials, seed 0" in done.stdout
-    for label in ("clasp:beta=0.6", "Penalty:price=1 ", "Penalty:price=10"):
+    for label in ("clasp:beta=0.6", "Penalty:weight=1 ", "Penalty:weight=10"):
         assert label in done.stdout
 
 

@@ -183,7 +183,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def needs(make: Callable[..., Learner]) -> list[str]:
-    """What the constructor must be told beside K."""
+    """The arguments that the constructor requires beside K and start."""
     asked = inspect.signature(make).parameters.values()
     return [p.name for p in asked if p.default is p.empty and p.name not in ("K", "start") and p.kind != p.VAR_KEYWORD]
 
