@@ -118,8 +118,8 @@ def check_problem(problem):
     for trials in ([3, 5], [5]):
         _, count, reveal = next(problem.blocks(seed=0, trials=trials, rounds=3))
         assert count == 3
-        at = np.broadcast_to(x, (len(trials), x.size))
-        shown.append([[None if part is None else part.value(at)[-1] for part in reveal(k)] for k in range(3)])
+        at = np.broadcast_to(x, problem.start(0, trials).shape)
+        shown.append([[None if part is None else part.value(at)[-1].tolist() for part in reveal(k)] for k in range(3)])
     assert shown[0] == shown[1], "the data of a trial depend on the others"
     assert type(problems.get(type(problem).name)) is type(problem)
 

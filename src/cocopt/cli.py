@@ -60,7 +60,9 @@ def main(
 # Commands have as many parameters as they have options: typer makes each parameter one.
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments: olr, olr-long, svm. Default: all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments: olr, olr-long, svm, drone. Default: all.")
+    ] = None,
     trials: _Trials = 100,
     rounds: _Rounds = None,
     seed: _Seed = 0,
