@@ -214,7 +214,7 @@ def test_the_rows_of_zigzag_are_the_nested_polygons(T: int, regret: float) -> No
         if k == N:  # a segment
             mixed = rng.uniform(0, 1, (200, 1)) * (inside[1] - inside[0]) + inside[0]
             assert constraint.value(mixed).max() <= 1e-12
-            assert constraint.value(mixed + [0.0, 1e-6]).min() > 5e-7
+            assert constraint.value(mixed + np.array([0.0, 1e-6])).min() > 5e-7
             assert constraint.value(2 * inside[0] - mixed[mixed[:, 0] != 0]).min() > 0
             continue
         equations = ConvexHull(inside).equations
