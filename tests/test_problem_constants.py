@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocopt import CLASP, hindsight, problems, steps
+from cocopt.checks import check_problem
 from cocopt.problems.svm import wine
 
 ALL = [
@@ -61,6 +62,23 @@ def test_the_start_satisfies_all_constraints_where_a_slack_is_stated(name: str, 
     for k in range(count):
         least = min(least, -float(reveal(k)[1].value(start).max()))
     assert problem.slack <= least <= 1.05 * problem.slack
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        ({"bound": 1.0}, "a row has the absolute value 2, above the bound 1.0"),
+        ({"slack": 0.6}, "a row is -0.5 at the start, above minus the slack 0.6"),
+        ({"agents": 3}, "start.. has a wrong shape"),
+    ],
+)
+def test_the_contract_check_finds_wrong_constants(claims: dict[str, Any], message: str) -> None:
+    problem = problems.get("static")
+    check_problem(problem)
+    for name, value in claims.items():
+        setattr(problem, name, value)
+    with pytest.raises(AssertionError, match=message):
+        check_problem(problem)
 
 
 def test_extreme_data_attain_the_constants() -> None:
