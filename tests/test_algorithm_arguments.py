@@ -63,7 +63,7 @@ def test_a_required_modulus_is_passed() -> None:
 
 
 def test_a_problem_may_add_constants_of_its_own() -> None:
-    class Own(problems.Problem):
+    class WithEpsilon(problems.Problem):
         K = Box(0.0, 1.0, dim=2)
         rounds = 3
 
@@ -73,7 +73,7 @@ def test_a_problem_may_add_constants_of_its_own() -> None:
 
     def make(K, start, epsilon=1.0, bound=2.0, **others): ...
 
-    assert recorded(make, Own()) == {"epsilon": 0.25}
+    assert recorded(make, WithEpsilon()) == {"epsilon": 0.25}
 
 
 @pytest.mark.parametrize("name", ["slack", "bound", "lipschitz", "own"])
