@@ -59,7 +59,9 @@ def main(
 # Commands exceed the guide of 8 parameters: typer makes each parameter an option.
 @app.command()
 def reproduce(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments: olr, olr-long, svm. Default: all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments: olr, olr-long, svm, drone. Default: all.")
+    ] = None,
     trials: _Trials = 100,
     rounds: _Rounds = None,
     seed: _Seed = 0,
