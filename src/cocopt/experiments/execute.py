@@ -59,10 +59,10 @@ def execute(
                     finished[i] = outcome
                     display.advance(missing[i].task, missing[i].count)
     if failures:
-        raise _most_telling(failures)
+        raise _first_cause(failures)
     return [finished[i] for i in range(len(plan.chunks))]
 
 
-def _most_telling(failures: Sequence[TrialFailed]) -> TrialFailed:
+def _first_cause(failures: Sequence[TrialFailed]) -> TrialFailed:
     """The earliest failure; that of an algorithm before that of the comparator, which often fails on the same data."""
     return min(failures, key=lambda failure: (failure.algorithm == HINDSIGHT, failure.trial, failure.round))
