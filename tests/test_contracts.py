@@ -18,6 +18,7 @@ import cocopt
 from cocopt import Box, constraints, losses, problems, registry, state, steps
 from cocopt.algorithms import Learner
 from cocopt.algorithms.base import Update
+from cocopt.algorithms.facts import Facts
 from cocopt.checks import check_algorithm, check_set
 from cocopt.cli import app
 from cocopt.errors import InvalidInput, StateError
@@ -218,7 +219,8 @@ def define():
     class Descent(Learner):
         """Projected gradient descent."""
 
-        name, title, promise = "descent", "Descent", "nothing at all"
+        name, title = "descent", "Descent"
+        facts = Facts(1847, "projection onto K", "nothing is reconstructed")
 
         def __init__(self, K, *, start=None, scale=1.0):
             super().__init__(K, start)
@@ -256,7 +258,7 @@ def test_a_class_of_each_kind_from_outside():
     listed = CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
     for name in ("Cube", "Squares", "Below", "harmonic", "noise", "descent"):
         assert name in listed
-    assert "nothing at all" in listed
+    assert "nothing is reconstructed" in listed
     result = cocopt.run("noise", ["descent:scale=2", "clasp:steps=harmonic"], trials=2, rounds=4, jobs=1)
     assert "descent:scale=2" in str(result.summary())
     define()  # the same notebook cell again
@@ -294,7 +296,6 @@ class NewOne(Learner):
     \"\"\"Stays where it is.\"\"\"
 
     name = "new-one"
-    promise = "to stay"
 
     def __init__(self, K: Any, *, start: Any = None) -> None:
         super().__init__(K, start)
@@ -330,7 +331,7 @@ def test_a_new_algorithm_is_one_file(tmp_path):
         learner.tell(losses.Linear([1.0, 0.0]))
         learner.save("state.npz")
         assert cocopt.load("state.npz")._state.memory == 0.5
-        assert "to stay" in CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
+        assert "new-one" in CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
         check_algorithm(lambda K, start: cocopt.NewOne(K, start=start), K=Box(0.0, 1.0, dim=2), rounds=16)
         print(cocopt.run("olr", ["new-one"], trials=2, rounds=3, jobs=1).summary())
         """

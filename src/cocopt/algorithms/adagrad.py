@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
+from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
@@ -79,7 +80,13 @@ class AdaGrad(Learner):
 
     name = "adagrad"
     title = "AdaGrad"
-    promise = "regret √T and CCV₁ √T log T; log T and √(T log T) with strong_convexity"
+    facts = Facts(
+        2024,
+        "projection onto K, a subgradient of g_t",
+        "the authors' paper",
+        convex=Rates.from_sums(Rate(0.5), Rate(0.5, 1.0)),
+        strongly_convex=Rates.from_sums(Rate(0.0, 1.0), Rate(0.5, 0.5)),
+    )
 
     def __init__(
         self,

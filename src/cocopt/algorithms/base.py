@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import registry, state
+from cocopt.algorithms.facts import Facts, Rates
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -133,8 +134,8 @@ class Learner(ABC):
     name: ClassVar[str]
     #: the name in figures; by default that of the class
     title: ClassVar[str] = ""
-    #: the rates that are proved, in a few words
-    promise: ClassVar[str] = ""
+    #: rates, needs, work per round and provenance; None for an algorithm that says nothing about itself
+    facts: ClassVar[Facts | None] = None
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
     #: whether the memory may grow with the number of rounds
@@ -167,6 +168,13 @@ class Learner(ABC):
     def example_options(cls) -> list[dict[str, Any]]:
         """Constructor arguments beside K and start, with which the contract tests are run."""
         return [{}]
+
+    @property
+    def rates(self) -> Rates | None:
+        """The rates that are proved for this configuration; None where nothing is."""
+        if self.facts is None:
+            return None
+        return self.facts.strongly_convex if getattr(self, "strong_convexity", None) else self.facts.convex
 
     @property
     def t(self) -> int:
