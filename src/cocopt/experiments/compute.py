@@ -1,4 +1,4 @@
-"""What one chunk computes: the metrics of an algorithm, or the best fixed action; or which trial failed, and where."""
+"""What one chunk computes: the metrics of an algorithm, or a comparator; or which trial failed, and where."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cocopt import hindsight
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array
 from cocopt.errors import CocoptError, InvalidInput, TrialFailed
 from cocopt.experiments.algorithms import Algorithm
+from cocopt.experiments.comparators import Comparator
 from cocopt.experiments.plan import Arrays, Chunk
 
 __all__ = ["Outcome", "compute", "describe_error"]
@@ -37,12 +37,17 @@ def compute(chunk: Chunk) -> Outcome:
 
 
 def _compute(chunk: Chunk) -> Arrays:
-    return _best_fixed(chunk) if chunk.algorithm is None else _play(chunk, chunk.algorithm)
+    task = chunk.algorithm
+    return _compare(chunk, task) if isinstance(task, Comparator) else _play(chunk, task)
 
 
 def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
-    """The metrics, (trials, points), of one learner that plays all trials of the chunk."""
+    """The metrics, (trials, points), of one learner that plays all trials of the chunk.
+
+    ``round_losses``, if recorded, are (trials, rounds).
+    """
     recorded: dict[str, list[Array]] = {}
+    losses: list[Array] = []
     points, t, drawing = frozenset(chunk.points), 0, False
     try:
         learner = algorithm.build(chunk.problem, chunk.rounds, chunk.problem.start(chunk.seed, chunk.trials))
@@ -50,8 +55,10 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
         for _, count, reveal in chunk.problem.blocks(chunk.seed, chunk.trials, chunk.rounds):
             drawing = False
             for k in range(count):
-                learner.tell(*reveal(k))
+                record = learner.tell(*reveal(k))
                 t += 1
+                if chunk.round_losses:
+                    losses.append(np.broadcast_to(record.loss, (chunk.count,)))
                 if t in points:
                     _record(recorded, learner)
             drawing = True
@@ -59,6 +66,8 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
         raise _ChunkFailed(t + 1, error, drawing) from error
     if t != chunk.rounds:
         raise _ChunkFailed(t, InvalidInput(f"expected {chunk.rounds} rounds from the problem, got {t}"))
+    if chunk.round_losses:
+        recorded["round_losses"] = losses
     return {name: np.stack(values, axis=-1) for name, values in recorded.items()}
 
 
@@ -72,13 +81,13 @@ def _record(recorded: dict[str, list[Array]], learner: Learner) -> None:
         recorded.setdefault(name, []).append(np.array(value, dtype=np.float64))
 
 
-def _best_fixed(chunk: Chunk) -> Arrays:
-    """The best fixed action in hindsight: its loss and whether there is one, (trials, checkpoints)."""
+def _compare(chunk: Chunk, comparator: Comparator) -> Arrays:
+    """The comparator's values, points and whether they exist."""
     try:
-        found = hindsight.best_fixed(chunk.problem, chunk.seed, chunk.trials, chunk.points)
+        found = comparator.find(chunk.problem, chunk.seed, chunk.trials, chunk.rounds, chunk.points)
     except Exception as error:
         raise _ChunkFailed(chunk.rounds, error) from error
-    return {"value": np.asarray(found.value), "feasible": np.asarray(found.feasible)}
+    return {name: np.asarray(value) for name, value in found.items()}
 
 
 def _locate_failure(chunk: Chunk, failure: _ChunkFailed) -> TrialFailed:
