@@ -23,6 +23,7 @@ the diameter D of K, all z in S_T have
 ========================= =========================================================================================
 `hindsight.comparators`   the functions above
 `hindsight.dynamic`       the minimisers of single rounds
+`hindsight.quadratics`    the minimisers of many single rounds at once
 `hindsight.piecewise`     blocks of rounds, and dynamic programming over their ends
 `hindsight.expectation`   the sum of the constraints as one constraint
 `hindsight.rounds`        passes over the rounds of a trial

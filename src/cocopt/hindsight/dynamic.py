@@ -11,6 +11,7 @@ from cocopt.arrays import Array, all_finite
 from cocopt.constraints import Constraint
 from cocopt.errors import SolverFailure
 from cocopt.geometry.project import solve_projection
+from cocopt.hindsight.quadratics import minimise_quadratics
 from cocopt.hindsight.rounds import Rounds
 from cocopt.hindsight.search import Search
 from cocopt.losses import Distance, Loss
@@ -39,13 +40,17 @@ def minimise_rounds(K: ConvexSet, rounds: Rounds) -> RoundOptima:
 
 
 def _minimise_section(K: ConvexSet, section: Section, before: int) -> RoundOptima:
-    """The minimisers of a section, all at once where a projection yields them, else one after the other."""
+    """The minimisers of a section: all at once where projections yield them, the others one after the other."""
     count, reveal = section
     loss, constraint = reveal(slice(None))
     if (loss is None or type(loss) is Distance) and _is_projectable(constraint):
         return _project_targets(K, loss, constraint, count)
     optima = RoundOptima(np.full(count, np.nan), np.zeros(count, dtype=bool), np.full((count, K.dim), np.nan))
-    for k in range(count):
+    solved = minimise_quadratics(K, loss, constraint, count)
+    if solved is not None:
+        done = solved.done
+        optima.value[done], optima.point[done], optima.feasible[done] = solved.value[done], solved.point[done], True
+    for k in np.flatnonzero(~optima.feasible).tolist():
         try:
             best = Search(K, _single_round(section, k)).minimise(1)
         except SolverFailure as error:
