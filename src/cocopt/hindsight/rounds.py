@@ -131,7 +131,7 @@ def streams_of_problem(problem: Problem, seed: int, trials: ArrayLike, horizon: 
 
 
 def streams_of_lists(
-    K: ConvexSet, losses: Sequence[Loss | None], constraints: Sequence[Constraint | None] | None
+    K: ConvexSet, losses: Sequence[Loss | None], constraints: Sequence[Constraint | None] | None = None
 ) -> Streams:
     """The trials of a list of losses and one of constraints, which have an entry per round."""
     _require_bounded(K)
