@@ -244,13 +244,13 @@ def test_piecewise_agrees_with_a_program_per_block(loss: str, limit: str) -> Non
     assert best.path_length[0] == 0.0
 
 
-@pytest.mark.parametrize("switches", [0, 1, 2, 9])
+@pytest.mark.parametrize("switches", [0, 1, 9])
 def test_the_best_switches_agree_with_trying_all(switches: int) -> None:
     description, rounds = random_rounds("Box", "Distance", "row", seed=11)
     K, f, g = objects(description, rounds)
-    breakpoints, marks = [1, 3, 5, 7], [4, T]
+    breakpoints, marks = [1, 3, 6], [4, T]
     best = hindsight.best_piecewise(K, f, g, marks, breakpoints=breakpoints, switches=switches)
-    assert best.end.shape == (2, min(switches, 4) + 1)
+    assert best.end.shape == (2, min(switches, 3) + 1)
     for c, mark in enumerate(marks):
         inner = [end for end in breakpoints if end < mark]
         expected = reference.switching(description, rounds[:mark], inner, switches)
@@ -471,9 +471,9 @@ def test_losses_can_be_divided_into_trials() -> None:
 class Moving:
     """Random losses and constraints, each of which some point of K satisfies; one stream per trial."""
 
-    def __init__(self, seed: int, loss: str, rounds: int = 120, trials: int = 4) -> None:
+    def __init__(self, seed: int, loss: str, rounds: int = 80, trials: int = 3) -> None:
         rng = np.random.default_rng(seed)
-        self.K, self.start = Ball(0.0, 1.0, dim=N), np.zeros((trials, N))
+        self.K, self.start = Box(-1.0, 1.0, dim=N), np.zeros((trials, N))
         drift = np.cumsum(0.2 * rng.normal(size=(rounds, trials, N)), axis=0)
         inner = self.K.project(0.7 * drift)
         A = rng.normal(size=(rounds, trials, 2, N))
@@ -482,7 +482,7 @@ class Moving:
         self.losses = [kind(c) for c in (drift if loss == "Distance" else rng.normal(size=drift.shape))]
         self.constraints = [constraints.Affine(*own) for own in zip(A, b, strict=True)]
         self.lipschitz = max(float(np.linalg.norm(f.gradient(self.start), axis=-1).max()) for f in self.losses)
-        self.lipschitz += 1.0 if loss == "Distance" else 0.0
+        self.lipschitz += np.sqrt(N) if loss == "Distance" else 0.0  # the reach of K from 0
 
     def play(self, learner: Any) -> tuple[Any, Any, Any]:
         """The loss, the step and the norm of the gradient in each round, (trials, rounds)."""
@@ -498,7 +498,7 @@ LEARNERS: dict[str, Any] = {
     "clasp": lambda s: CLASP(s.K, start=s.start),
     "clasp, constant": lambda s: CLASP(s.K, start=s.start, steps=steps.Constant(0.3)),
     "clasp, worst row": lambda s: CLASP(s.K, start=s.start, rows="worst"),
-    "clasp, adaptive": lambda s: CLASP(s.K, start=s.start, steps=steps.Adaptive(D=2.0)),
+    "clasp, adaptive": lambda s: CLASP(s.K, start=s.start, steps=steps.Adaptive(D=s.K.diameter)),
     "clasp, callable": lambda s: CLASP(s.K, start=s.start, steps=lambda t: 1.0 / (1.0 + t)),
     "recoo": lambda s: RECOO(s.K, start=s.start),
 }
@@ -526,7 +526,7 @@ def test_dynamic_regret_is_below_its_bound_after_every_round(loss: str, name: st
     bound = learner.dynamic_bounds(best.increments, lipschitz_f=stream.lipschitz)
     assert bound.shape == regret.shape
     assert (regret <= bound + 1e-9).all()
-    observed = theory.dynamic_bounds(taken, best.increments, diameter=2.0, lipschitz_f=norms)
+    observed = theory.dynamic_bounds(taken, best.increments, diameter=stream.K.diameter, lipschitz_f=norms)
     assert (regret <= observed + 1e-9).all()
     if name != "clasp, adaptive" and name in LEARNERS:
         assert (observed <= bound + 1e-9).all()
