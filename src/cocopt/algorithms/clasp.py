@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
-from cocopt.arrays import Array, ArrayLike, make_tuple, positive_int
+from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
@@ -132,7 +132,7 @@ class CLASP(Learner):
 
     def certificate(self) -> Certificate:
         """The regret bound that this run proves, one per trial; void once its assumptions were seen to fail."""
-        proof: Certificate = self._state.memory.proof
+        proof: Certificate = self.memory.proof
         return proof
 
     def parameters(self) -> dict[str, Any]:

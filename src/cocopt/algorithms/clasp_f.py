@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
-from cocopt.arrays import ArrayLike, all_finite, squared_norm
+from cocopt.arrays import ArrayLike, all_finite, one_of, squared_norm
 from cocopt.geometry.cutter import cut, largest_row
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet

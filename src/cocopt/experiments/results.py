@@ -223,8 +223,11 @@ class Result:
         """The a priori bounds of the theory, at `points`; None if no theorem applies.
 
         Theorems need an action that satisfies all constraints, and constants (Lipschitz, diameter, strong convexity)
-        that the problem knows and of which the algorithm was given correct values.
+        that the problem knows and of which the algorithm was given correct values. They are about one learner, not
+        about a network of agents.
         """
+        if self.problem.agents is not None:
+            return None
         L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
         if L_f is None or L_g is None or not self.problem.K.bounded:
             return None
@@ -239,7 +242,7 @@ class Result:
         as for `bounds`.
         """
         best, L_f = self._comparator("dynamic"), self.problem.lipschitz_f
-        if L_f is None or not best.feasible.all():
+        if L_f is None or self.problem.agents is not None or not best.feasible.all():
             return None
         learner: Any = self._learner(algorithm)
         if not hasattr(learner, "dynamic_bounds") or not _constants_hold(learner, self.problem):
