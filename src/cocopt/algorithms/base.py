@@ -55,7 +55,7 @@ def require_diameter(K: ConvexSet, diameter: float | None) -> float:
 
 
 def check_lipschitz(assumed: float, lipschitz_f: float, lipschitz_g: float) -> None:
-    """An error if a Lipschitz constant exceeds the one that was given at construction."""
+    """An error if a Lipschitz constant exceeds the one given to a learner at construction."""
     for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
         if scalar(name, constant, nonnegative=True) > assumed:
             raise InvalidInput(f"{name}: expected at most the {assumed} given at construction, got {constant}")
@@ -135,6 +135,8 @@ class Learner(ABC):
     title: ClassVar[str] = ""
     #: rates, needs, work per round and provenance; None for an algorithm that says nothing about itself
     facts: ClassVar[Facts | None] = None
+    #: the options of its form for constraints that change, if that is not the default
+    dynamic_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
     #: whether the memory may grow with the number of rounds
