@@ -59,10 +59,10 @@ def execute(
                     finished[i] = outcome
                     display.advance(missing[i].task, missing[i].count)
     if failures:
-        raise _most_telling(failures, {own.task for own in plan.comparators})
+        raise _first_cause(failures, {own.task for own in plan.comparators})
     return [finished[i] for i in range(len(plan.chunks))]
 
 
-def _most_telling(failures: Sequence[TrialFailed], comparators: Set[str]) -> TrialFailed:
+def _first_cause(failures: Sequence[TrialFailed], comparators: Set[str]) -> TrialFailed:
     """The earliest failure; that of an algorithm before that of a comparator, which often fails on the same data."""
     return min(failures, key=lambda failure: (failure.algorithm in comparators, failure.trial, failure.round))

@@ -27,7 +27,9 @@ from cocopt.theory.clasp_f import bounds_clasp_f
 from cocopt.theory.dynamic import dynamic_bounds
 from cocopt.theory.jenatton import bounds_jenatton
 from cocopt.theory.mahdavi import bounds_mahdavi
+from cocopt.theory.polyak import bounds_polyak
 from cocopt.theory.recoo import bounds_recoo
+from cocopt.theory.yu_lee_lee import bounds_yu_lee_lee
 from cocopt.theory.yu_neely import bounds_yu_neely
 from cocopt.theory.yuan_lamperski import bounds_yuan_lamperski
 
@@ -39,7 +41,9 @@ __all__ = [
     "bounds_clasp_f",
     "bounds_jenatton",
     "bounds_mahdavi",
+    "bounds_polyak",
     "bounds_recoo",
+    "bounds_yu_lee_lee",
     "bounds_yu_neely",
     "bounds_yuan_lamperski",
     "dynamic_bounds",
