@@ -9,12 +9,13 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.arrays import ArrayLike, one_of, scalar
+from cocopt.arrays import Array, ArrayLike, one_of, scalar
 from cocopt.geometry.prox import solve_hinge_prox
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegative
-from cocopt.theory import Bounds, bounds_recoo
+from cocopt.steps import Power, StronglyConvex
+from cocopt.theory import Bounds, bounds_recoo, dynamic_bounds
 
 __all__ = ["RECOO"]
 
@@ -110,6 +111,12 @@ class RECOO(Learner):
             strong_convexity=self.strong_convexity,
             epsilon=self.epsilon,
         )
+
+    def dynamic_bounds(self, increments: ArrayLike, *, lipschitz_f: ArrayLike) -> Array:
+        """What is promised against actions that move by these increments, see [`cocopt.theory.dynamic_bounds`][]."""
+        m = self.strong_convexity
+        steps = Power(0.5, 0.5) if m is None else StronglyConvex(m)  # 1/(2α_t)
+        return dynamic_bounds(steps, increments, diameter=self.K.diameter, lipschitz_f=lipschitz_f)
 
     def parameters(self) -> dict[str, Any]:
         return {"K": self.K, "strong_convexity": self.strong_convexity, "epsilon": self.epsilon, "rows": self.rows}

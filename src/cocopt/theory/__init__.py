@@ -5,7 +5,7 @@ point of K satisfies every constraint. `bounds` and the certificate are for CLAS
 
     x_{t+1} = P_{K ∩ {g_t ≤ 0}}( x_t − η_t ∇f_t(x_t) );
 
-the other functions are for its rivals.
+the other functions are for its rivals; `dynamic_bounds`, on the regret against a comparator that moves, for both.
 
 Which violation to bound? With T rounds and |g_t| ≤ B over K,
 
@@ -24,6 +24,7 @@ from cocopt.theory.base import Bounds
 from cocopt.theory.certificate import Certificate
 from cocopt.theory.clasp import bounds
 from cocopt.theory.clasp_f import bounds_clasp_f
+from cocopt.theory.dynamic import dynamic_bounds
 from cocopt.theory.recoo import bounds_recoo
 
-__all__ = ["Bounds", "Certificate", "bounds", "bounds_adagrad", "bounds_clasp_f", "bounds_recoo"]
+__all__ = ["Bounds", "Certificate", "bounds", "bounds_adagrad", "bounds_clasp_f", "bounds_recoo", "dynamic_bounds"]
