@@ -4,5 +4,8 @@ from cocopt.algorithms.base import Learner as Learner
 from cocopt.algorithms.base import Round as Round
 from cocopt.algorithms.clasp import CLASP as CLASP
 from cocopt.algorithms.clasp_f import CLASPF as CLASPF
+from cocopt.algorithms.coldq import COLDQ as COLDQ
+from cocopt.algorithms.double_q import DoubleQ as DoubleQ
 from cocopt.algorithms.recoo import RECOO as RECOO
 from cocopt.algorithms.switch import Switch as Switch
+from cocopt.algorithms.yi2021 import Yi2021 as Yi2021

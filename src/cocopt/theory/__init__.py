@@ -24,7 +24,21 @@ from cocopt.theory.base import Bounds
 from cocopt.theory.certificate import Certificate
 from cocopt.theory.clasp import bounds
 from cocopt.theory.clasp_f import bounds_clasp_f
+from cocopt.theory.coldq import bounds_coldq
+from cocopt.theory.double_q import bounds_double_q
 from cocopt.theory.dynamic import dynamic_bounds
 from cocopt.theory.recoo import bounds_recoo
+from cocopt.theory.yi2021 import bounds_yi2021
 
-__all__ = ["Bounds", "Certificate", "bounds", "bounds_adagrad", "bounds_clasp_f", "bounds_recoo", "dynamic_bounds"]
+__all__ = [
+    "Bounds",
+    "Certificate",
+    "bounds",
+    "bounds_adagrad",
+    "bounds_clasp_f",
+    "bounds_coldq",
+    "bounds_double_q",
+    "bounds_recoo",
+    "bounds_yi2021",
+    "dynamic_bounds",
+]
