@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar, require_diameter
+from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar, require_diameter
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
 from cocopt.arrays import ArrayLike, one_of, positive_int, scalar
@@ -126,11 +126,7 @@ class AdaGrad(Learner):
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for the first T rounds, see [`cocopt.theory.bounds_adagrad`][]; T up to the horizon."""
-        for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
-            if scalar(name, constant, nonnegative=True) > self.lipschitz:
-                raise InvalidInput(
-                    f"{name}: expected at most the {self.lipschitz} given at construction, got {constant}"
-                )
+        check_lipschitz(self.lipschitz, lipschitz_f, lipschitz_g)
         return bounds_adagrad(
             T,
             horizon=self.horizon,

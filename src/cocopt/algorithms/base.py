@@ -36,7 +36,7 @@ from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Feedback", "Learner", "Round", "Update", "optional_scalar", "require_diameter"]
+__all__ = ["Feedback", "Learner", "Round", "Update", "check_lipschitz", "optional_scalar", "require_diameter"]
 
 _ZERO = np.float64(0.0)
 
@@ -52,6 +52,13 @@ def require_diameter(K: ConvexSet, diameter: float | None) -> float:
     if not 0.0 < D < np.inf:
         raise InvalidInput(f"diameter: expected a positive number, since that of K is {D}, got {diameter}")
     return D
+
+
+def check_lipschitz(assumed: float, lipschitz_f: float, lipschitz_g: float) -> None:
+    """An error if a Lipschitz constant exceeds the one that a learner was told at construction."""
+    for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
+        if scalar(name, constant, nonnegative=True) > assumed:
+            raise InvalidInput(f"{name}: expected at most the {assumed} given at construction, got {constant}")
 
 
 class Round(NamedTuple):
@@ -167,6 +174,11 @@ class Learner(ABC):
         if self.facts is None:
             return None
         return self.facts.strongly_convex if getattr(self, "strong_convexity", None) else self.facts.convex
+
+    @property
+    def static(self) -> bool:
+        """Whether the constraint must be the same in every round."""
+        return self.facts is not None and self.facts.constraints == "static"
 
     @property
     def t(self) -> int:

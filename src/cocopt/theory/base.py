@@ -25,6 +25,11 @@ class Bounds(NamedTuple):
     ccv2: Value | None = None
     ccv_soft: Value | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"Bounds({', '.join(f'{name}={value!r}' for name, value in self._asdict().items() if value is not None)})"
+        )
+
 
 def check_constants(diameter: float, lipschitz_f: float, lipschitz_g: float) -> tuple[float, float, float]:
     """(D, L_f, L_g), checked."""
