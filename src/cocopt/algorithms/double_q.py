@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar, require_diameter
+from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar, require_diameter
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.queues import row_queues, row_subgradients, seen_row_count
 from cocopt.algorithms.surrogate import Surrogate
@@ -39,11 +39,12 @@ class DoubleQ(Learner):
 
     with v_{t,i} = max(0, g_{t,i}(x_t)), s_{t,i} a subgradient of g_{t,i} at x_t, 0 where v_{t,i} = 0, and
 
-        λ = 1/(2√T),    β = 1/(4GDe² + 1),    α_t = √2 D/√(Σ_{τ≤t} ‖p_τ‖²).
+        λ = 1/(2√T),    β = 1/(4GDe² + 1),    α_t = √2 D/√(Σ_{τ≤t} ‖p_τ‖²),
 
-    The argmin is exact. Without a gradient or violation so far, x stays. Guarantees for convex losses, for D the
-    diameter of K, G bounding ‖∇f_t‖ and ‖∇g_{t,i}‖ on K, some x in K that satisfies every g_t, and every number of
-    rounds t up to the horizon T, as derived here in [`cocopt.theory.bounds_double_q`][]:
+    where only the part of p_τ along the affine hull of K counts. The argmin is exact. Without a gradient or violation
+    so far, x stays. Guarantees for convex losses, for D the diameter of K, G bounding ‖∇f_t‖ and ‖∇g_{t,i}‖ on K, some
+    x in K that satisfies every g_t, and every number of rounds t up to the horizon T, as derived here in
+    [`cocopt.theory.bounds_double_q`][]:
 
     - Regret_t ≤ 1.77 GD √t + 0.03 M/V for M rows;
     - CCV₁ = O(√T log T).
@@ -133,11 +134,7 @@ class DoubleQ(Learner):
         row_count : int, optional
             M. Default: that of the constraints seen so far.
         """
-        for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
-            if scalar(name, constant, nonnegative=True) > self.lipschitz:
-                raise InvalidInput(
-                    f"{name}: expected at most the {self.lipschitz} given at construction, got {constant}"
-                )
+        check_lipschitz(self.lipschitz, lipschitz_f, lipschitz_g)
         if row_count is None:
             row_count = seen_row_count(self._state.memory.penalties)
         if row_count is None:
@@ -176,9 +173,10 @@ class DoubleQ(Learner):
             violated = violations > 0.0
             if violated.any():
                 weights = np.where(violated, surrogate.b * surrogate.weight(sums), 0.0)
-                p = p + (weights[..., None, :] @ row_subgradients(feedback))[..., 0, :]
+                p = p + np.vecmat(weights, row_subgradients(feedback))
         if penalties is not None and t > 1:
             penalties = np.maximum((1.0 - 1.0 / self.horizon) * penalties + violations, minimum)
+        p = self.K.project_direction_unchecked(p)
         squares = squares + squared_norm(p)
         if not all_finite(np.asarray(squares)):
             raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")

@@ -164,15 +164,16 @@ class Yi2021(Learner):
             M. Default: that of the constraint seen so far; before it, only the regret is bounded.
         """
         M = seen_row_count(self._state.memory.queues) if row_count is None else positive_int("row_count", row_count)
-        return bounds_yi2021(
+        found = bounds_yi2021(
             self.steps,
             T,
             diameter=self.K.diameter,
             lipschitz_f=lipschitz_f,
             lipschitz_g=lipschitz_g,
-            gamma_0=None if M is None else self._gamma_0(M),
+            gamma_0=self._gamma_0(M or 1),
             row_count=M or 1,
         )
+        return Bounds(found.regret) if M is None else found
 
     def parameters(self) -> dict[str, Any]:
         return {
