@@ -81,9 +81,9 @@ def at_two_thousand(name: str, target: float, row: Callable[..., Row]) -> Row:
     rows, bounds = np.zeros((4 * AT, DIM)), np.zeros(4 * AT)
     S, x = PersistentIntersection.begin(K, (TRIALS,), forget=True, archive=False), np.zeros((TRIALS, DIM))
     for t in range(1, AT + 1):
-        H, right, A, b = stream(rng, TRIALS)
+        H, rhs, A, b = stream(rng, TRIALS)
         rows[4 * t - 4 : 4 * t], bounds[4 * t - 4 : 4 * t] = A[0], b[0]
-        y = x - t**-0.5 * losses.Norm(H, right).gradient(x)
+        y = x - t**-0.5 * losses.Norm(H, rhs).gradient(x)
         start = time.perf_counter()
         S, found = S.plus(constraints.Affine(A, b)).project(y)
         spent += time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Saving and loading: plain arrays and JSON in one ``.npz``, versioned, checked, replaced in one stroke.
+"""Saving and loading: plain arrays and JSON in one ``.npz``, versioned, checked, replaced atomically.
 
 Three layers, each of which trusts nothing that comes from a file:
 

@@ -132,7 +132,7 @@ class CLASP(Learner):
 
     def certificate(self) -> Certificate:
         """The regret bound that this run proves, one per trial; void once its assumptions were seen to fail."""
-        proof: Certificate = self._state.memory.proof
+        proof: Certificate = self.memory.proof
         return proof
 
     def parameters(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""RECOO: rectified online optimization, a proximal step with a penalty on violation that never falls."""
+"""RECOO: rectified online optimization, a proximal step with a penalty whose weight never decreases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _RowMemory(NamedTuple):
 
 @register
 class RECOO(Learner):
-    """A proximal step with a penalty on the violation of the constraint just revealed, whose weight never falls.
+    """A proximal step with a penalty on the constraint just revealed, whose weight never decreases.
 
         x_{t+1} = argmin over x in K of ⟨∇f_t(x_t), x − x_t⟩ + Q_t γ_t g_t^+(x) + α_t‖x − x_t‖²
         Q_{t+1} = max( Q_t + γ_t g_t^+(x_{t+1}), η_{t+1} ),    Q_1 = η_1
@@ -73,7 +73,7 @@ class RECOO(Learner):
     strong_convexity : float, optional
         m, which must hold for every loss.
     epsilon : float
-        ε, positive; small values let the penalty grow slowly.
+        ε, positive; with small values the weight grows slowly.
     rows : "all" or "worst"
         With several rows in a round: all of them, or the largest one at x_t alone (the first on ties). All of them
         means g_t = max_i g_{t,i} with ``queue="after"``, and a queue per row with ``queue="before"``.
@@ -92,7 +92,7 @@ class RECOO(Learner):
     >>> from cocopt import RECOO, Box, constraints, losses
     >>> learner = RECOO(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
     >>> record = learner.tell(losses.Linear([1.0, 0.0]), constraints.Affine([0.0, 1.0], 0.25))
-    >>> learner.ask()  # a larger penalty would have moved x_2 to 0.25
+    >>> learner.ask()  # with a larger weight x_2 would be 0.25
     array([0.5, 0.5])
     """
 

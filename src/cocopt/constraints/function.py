@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cocopt import functions
 from cocopt.arrays import (
@@ -15,9 +15,6 @@ from cocopt.constraints.base import (
     Constraint,
 )
 from cocopt.registry import register
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Function"]
 
@@ -61,7 +58,7 @@ class Function(Constraint):
         return self._gradient(x, x.shape[-1:])[..., None, :]
 
     def check_points(self, x: ArrayLike) -> Array:
-        return require_finite("x", super().check_points(x))  # else the callables would be blamed
+        return require_finite("x", super().check_points(x))  # else the error would name the callables
 
     def equals(self, other: Constraint) -> bool:
         """Whether the other calls the same functions."""

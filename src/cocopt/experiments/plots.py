@@ -112,7 +112,7 @@ def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
     if bounds and any(result.bounds(label) is not None for label in result.algorithms):
         notes.append("thin lines: bounds of the theory")
     width, height = drawn.get_size_inches()
-    longest = 0.7 + 0.075 * max(len(result.title(label)) for label in result.algorithms)  # inches, about
+    longest = 0.7 + 0.065 * max(len(result.title(label)) for label in result.algorithms)  # inches, about
     columns = max(1, min(len(handles), int(width / longest)))
     drawn.set_figheight(height + 0.18 * ((len(handles) - 1) // columns))
     legend = drawn.legend(

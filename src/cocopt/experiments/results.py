@@ -158,8 +158,11 @@ class Result:
         """The a priori bounds of the theory, at `points`; None if no theorem applies.
 
         Theorems need an action that satisfies all constraints, and constants (Lipschitz, diameter, strong convexity)
-        that the problem knows and of which the algorithm was given correct values.
+        that the problem knows and of which the algorithm was given correct values. They are about one learner, not
+        about a network of agents.
         """
+        if self.problem.agents is not None:
+            return None
         L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
         if L_f is None or L_g is None or not self.problem.K.bounded:
             return None

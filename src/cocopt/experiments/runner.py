@@ -26,7 +26,7 @@ __all__ = ["CHUNK", "run"]
 CHUNK = 25
 
 
-# Its parameters are many because it is the one public entry to experiments; all but the first two have defaults.
+# Exceeds the guide of 8 parameters as the one public entry to experiments; all but the first two have defaults.
 def run(
     problem: str | Problem,
     algorithms: Given | Sequence[Given] | Mapping[str, Given] = ("clasp",),

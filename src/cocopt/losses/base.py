@@ -51,7 +51,7 @@ class Loss(ABC):
 
     @property
     def strong_convexity(self) -> float | Array:
-        """The largest known m with f − (m/2)‖x‖² convex; one number, or one a trial."""
+        """The largest known m with f − (m/2)‖x‖² convex; one number, or one per trial."""
         return 0.0
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Loss(ABC):
         return []
 
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments: ``type(f)(**f.parameters())`` is f again. A black box cannot say them."""
+        """The constructor's arguments: ``type(f)(**f.parameters())`` is f again. A black box has none to store."""
         arrays = dict(self.data_arrays())
         if not arrays:
             raise TypeError(f"{type(self).__name__} does not say its parameters")
@@ -145,12 +145,12 @@ def as_labelled(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array, tuple[int, ..
 
 def as_regression(H: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """The data of the residuals H x − y."""
-    rows, right = as_floats("H", H), as_floats("y", y)
+    rows, targets = as_floats("H", H), as_floats("y", y)
     if rows.ndim < 2:
         raise InvalidInput(f"H: expected shape (..., p, n), got {rows.shape}")
-    if right.shape != rows.shape[:-1]:
-        raise InvalidInput(f"y: expected shape {rows.shape[:-1]} to match H of shape {rows.shape}, got {right.shape}")
-    return rows, right
+    if targets.shape != rows.shape[:-1]:
+        raise InvalidInput(f"y: expected shape {rows.shape[:-1]} to match H of shape {rows.shape}, got {targets.shape}")
+    return rows, targets
 
 
 def one_or_many(moduli: Array) -> float | Array:

@@ -67,7 +67,7 @@ class Function(Loss):
         return self._value(x, ()), self._gradient(x, x.shape[-1:])
 
     def check_points(self, x: ArrayLike) -> Array:
-        return require_finite("x", super().check_points(x))  # else the callables would be blamed
+        return require_finite("x", super().check_points(x))  # else the error would name the callables
 
     @property
     def strong_convexity(self) -> float | Array:

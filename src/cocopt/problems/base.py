@@ -62,12 +62,19 @@ class Problem:
     #: bounds on the norms of all subgradients of losses and constraints over K
     lipschitz_f: float | None = None
     lipschitz_g: float | None = None
+    #: B with |g_{t,i}(x)| ≤ B for every x in K, every round and every row that is not switched off
+    bound: float | None = None
+    #: ε > 0 with g_t(x_1) ≤ −ε in every round: the start satisfies all constraints, with that much to spare
+    slack: float | None = None
     #: a modulus m that every loss has
     strong_convexity: float = 0.0
     #: whether some point of K satisfies all constraints, if that is known beforehand
     feasible: bool | None = None
     #: rounds that are drawn at once, from one random stream per trial
     block_rounds: ClassVar[int] = 256
+    #: the number of agents, if each has losses and constraints of its own: `start` is then (B, agents, n), what a round
+    #: reveals has leading axes (B, agents), and `stacked_rounds` gives the mean of the agents' losses, and all rows
+    agents: int | None = None
     #: what the problem was made with, plain values only
     options: Mapping[str, Any] = {}
     #: the name under which results are filed, by default that of the class
@@ -79,16 +86,19 @@ class Problem:
 
     @property
     def algorithm_defaults(self) -> dict[str, float]:
-        """Constants for algorithms that need them, as far as they are known: "lipschitz" (of f and g), "diameter"."""
-        known = {}
+        """Constants for algorithms that need them, by the names of constructors' arguments, as far as they are known.
+
+        These are "lipschitz" (of losses and constraints), "diameter", "bound" and "slack".
+        """
+        lipschitz = None
         if self.lipschitz_f is not None and self.lipschitz_g is not None:
-            known["lipschitz"] = max(self.lipschitz_f, self.lipschitz_g)
-        if self.K.bounded:
-            known["diameter"] = self.K.diameter
-        return known
+            lipschitz = max(self.lipschitz_f, self.lipschitz_g)
+        diameter = self.K.diameter if self.K.bounded else None
+        constants = {"lipschitz": lipschitz, "diameter": diameter, "bound": self.bound, "slack": self.slack}
+        return {name: value for name, value in constants.items() if value is not None}
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
-        """x_1 of one trial, a point of K; by default the projection of 0."""
+        """x_1 of one trial, a point of K, or one per agent; by default the projection of 0."""
         return self.K.project(np.zeros(self.K.dim))
 
     def round(self, rng: np.random.Generator, t: int) -> Pair:
@@ -96,7 +106,7 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__}: define round(self, rng, t), or derive from BlockProblem")
 
     def start(self, seed: int, trials: ArrayLike) -> Array:
-        """x_1 of these trials, (B, n)."""
+        """x_1 of these trials, (B, n); with agents (B, agents, n)."""
         return np.stack(
             [np.asarray(self.initial(_generator(seed, k, 0)), dtype=np.float64) for k in trial_numbers(trials)]
         )
@@ -117,7 +127,8 @@ class Problem:
     def stacked_rounds(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
         """One trial's rounds, many at a time: (count, (loss, constraint)) with a leading axis for the rounds.
 
-        A loss or a constraint that is the same in all these rounds may lack the axis.
+        A loss or a constraint that is the same in all these rounds may lack the axis. With agents a round has the mean
+        of their losses and all their rows.
         """
         for _, data in self.data_blocks(seed, [trial], rounds):
             pairs = zip(*(array[:, 0] for array in data), strict=True)
