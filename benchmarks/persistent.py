@@ -1,7 +1,7 @@
 """Persistent constraints: CLASP(window=None) and Switch beside one quadratic program per round over the whole history.
 
 Two streams of rows in n = 10: the paper's regression (4 rows per round; S_t shrinks, most rows become redundant) and
-halfspaces that touch a fixed ball (as many; none is ever redundant for good).
+halfspaces that touch a fixed ball (as many; none is redundant in the limit).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def by_cocopt(name: str, start: np.ndarray, rounds: Data) -> Callable[[], np.nda
 
 
 def by_loop(name: str, start: np.ndarray, rounds: Data, solve: Answer, box: Answer) -> Callable[[], np.ndarray]:
-    """What one would write. ``solve`` is argmin ½‖x − target‖² + w·max_i g_i^+ over the box; ``box`` is P_K."""
+    """What one would write. ``solve`` is argmin ½‖x − target‖² + w·max_i g_i^+ over the box, ``box`` is P_K."""
 
     def run() -> np.ndarray:
         points = []

@@ -74,7 +74,7 @@ def against_cvxpy(repeat: int) -> list[Row]:
 
 
 def sweep(repeat: int) -> list[Row]:
-    """M from 1 to 100: the hand-over from the kernel to DAQP."""
+    """M from 1 to 100: where DAQP takes over from the kernel."""
     table = []
     for kind in ("box", "simplex"):
         for rows in MANY_ROWS:

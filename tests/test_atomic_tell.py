@@ -162,7 +162,7 @@ def test_a_method_that_raises(tmp_path, monkeypatch, options, error):
 
 
 def test_methods_that_all_fail(tmp_path, monkeypatch):
-    """No method converges, and no least violation is found: an error, not a point that nobody vouches for."""
+    """No method converges, and no least violation is found: an error, not an unchecked point."""
 
     def lost(request):
         return Solution(request.point, None, UNCONVERGED)

@@ -106,7 +106,15 @@ def run(
     out: Annotated[
         str | None, typer.Option(help="Folder for tables, figures and finished chunks. Default: none are written.")
     ] = None,
-    regret: Annotated[bool, typer.Option(help="Compute the regret against the best fixed action in hindsight.")] = True,
+    regret: Annotated[bool, typer.Option(help="Compute the regret against a comparator in hindsight.")] = True,
+    comparators: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--comparator",
+            help="Against what: static (the best fixed action; the default), dynamic (the best action of every round), "
+            "piecewise:blocks=4 or piecewise:breakpoints=25+50,switches=1, expectation. May be given several times.",
+        ),
+    ] = None,
     figures: _Figures = None,
     silent: _Silent = False,
 ) -> None:
@@ -115,7 +123,7 @@ def run(
         import cocopt
 
         _add_figures(figures, out)
-        settings: dict[str, Any] = {"regret": regret, "engine": engine}
+        settings: dict[str, Any] = {"regret": regret, "comparators": comparators, "engine": engine}
         result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not silent, **settings)
         _echo(silent, result.summary())
         if out is not None:

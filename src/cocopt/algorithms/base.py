@@ -55,7 +55,7 @@ def require_diameter(K: ConvexSet, diameter: float | None) -> float:
 
 
 def check_lipschitz(assumed: float, lipschitz_f: float, lipschitz_g: float) -> None:
-    """An error if a Lipschitz constant exceeds the one that was given at construction."""
+    """An error if a Lipschitz constant exceeds the one given to a learner at construction."""
     for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
         if scalar(name, constant, nonnegative=True) > assumed:
             raise InvalidInput(f"{name}: expected at most the {assumed} given at construction, got {constant}")

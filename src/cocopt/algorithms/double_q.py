@@ -136,7 +136,7 @@ class DoubleQ(Learner):
         """
         check_lipschitz(self.lipschitz, lipschitz_f, lipschitz_g)
         if row_count is None:
-            row_count = seen_row_count(self._state.memory.penalties)
+            row_count = seen_row_count(self.memory.penalties)
         if row_count is None:
             raise InvalidInput("row_count: expected a number, since no constraint has been revealed yet, got None")
         return bounds_double_q(
@@ -181,7 +181,7 @@ class DoubleQ(Learner):
         if not all_finite(np.asarray(squares)):
             raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
         root = np.sqrt(squares)
-        step = np.divide(surrogate.reach, root, out=np.zeros(np.shape(root)), where=root > 0.0)
+        step = np.divide(surrogate.step_scale, root, out=np.zeros(np.shape(root)), where=root > 0.0)
         target, step = feedback.x - step[..., None] * p, step[()]
         memory = _Memory(penalties, sums, squares)
         if feedback.constraint is None or penalties is None:

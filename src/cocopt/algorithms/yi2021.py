@@ -163,7 +163,7 @@ class Yi2021(Learner):
         row_count : int, optional
             M. Default: that of the constraint seen so far; before it, only the regret is bounded.
         """
-        M = seen_row_count(self._state.memory.queues) if row_count is None else positive_int("row_count", row_count)
+        M = seen_row_count(self.memory.queues) if row_count is None else positive_int("row_count", row_count)
         found = bounds_yi2021(
             self.steps,
             T,

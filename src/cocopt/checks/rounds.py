@@ -31,11 +31,11 @@ class Reveal(NamedTuple):
         return learner.tell(loss, constraint, played=self.played)
 
     def copy(self) -> Reveal:
-        """The same in arrays of its own."""
+        """A round with copies of the arrays."""
         return Reveal(*(None if array is None else array.copy() for array in self))
 
     def trial(self, index: tuple[int, ...]) -> Reveal:
-        """That of one trial."""
+        """The round of one trial."""
         return Reveal(*(None if array is None else array[index] for array in self))
 
 

@@ -21,7 +21,7 @@ __all__ = ["Function"]
 
 @register
 class Function(Constraint):
-    """A constraint known by its value and a subgradient alone; the caller vouches for convexity.
+    """A constraint known by its value and a subgradient alone; the caller must ensure convexity.
 
     Both callables see read-only copies. An exception that they raise passes through, with a note that names the trial.
 

@@ -59,7 +59,7 @@ class SelectedRow(Constraint):
         self.require_single()
         if whole is None:
             return None
-        others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed at will
+        others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed by any amount
         A = np.concatenate([whole.A, -others], axis=1)
         return Cones(A, whole.b, whole.E[:, [int(self.row)]], whole.cones, whole.aux + others.shape[1])
 

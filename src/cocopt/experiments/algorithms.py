@@ -181,10 +181,10 @@ class _Rebuilt:
 
 def _same(one: Any, other: Any) -> bool:
     try:
-        (spec, arrays), (twin, twins) = state.encode(one, "K"), state.encode(other, "K")
+        (spec, arrays), (other_spec, other_arrays) = state.encode(one, "K"), state.encode(other, "K")
     except TypeError:
         return False
-    return bool(spec == twin and all((array == twins[name]).all() for name, array in arrays.items()))
+    return bool(spec == other_spec and all((array == other_arrays[name]).all() for name, array in arrays.items()))
 
 
 def needs(make: Callable[..., Learner]) -> list[str]:

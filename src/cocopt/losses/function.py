@@ -20,7 +20,7 @@ __all__ = ["Function"]
 
 @register
 class Function(Loss):
-    """A loss known by its value and a subgradient alone; the caller vouches for convexity and the modulus.
+    """A loss known by its value and a subgradient alone; the caller must ensure convexity and the modulus.
 
     Both callables see read-only copies. An exception that they raise passes through, with a note that names the trial.
 
