@@ -11,14 +11,11 @@ from cocopt.arrays import Array, ArrayLike, all_finite, as_floats, batch_shape, 
 from cocopt.errors import InvalidInput
 from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 
-__all__ = ["TINY", "BlackBox", "as_quadratic", "curvature", "spectrum"]
-
-#: added to a norm that divides: too small to change any but those whose squares underflow
-TINY = 1e-150
+__all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum"]
 
 
 def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> tuple[Array, Array, Array, tuple[int, ...]]:
-    """The data of ½xᵀPx + qᵀx + r and their leading axes; P is symmetric up to 1e-9 of its largest entry."""
+    """The data of ½xᵀPx + qᵀx + r and their leading axes; P is symmetric up to SYMMETRY."""
     matrix, linear, constant = as_floats("P", P), as_floats("q", q), as_floats("r", r)
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise InvalidInput(f"P: expected shape (..., n, n), got {matrix.shape}")
@@ -58,7 +55,7 @@ def spectrum(name: str, P: Array) -> tuple[Array, Array]:
 
 
 class BlackBox:
-    """A user's function, called trial by trial or on all trials at once, its answers checked.
+    """A user's function, called trial by trial or on all trials at once, its results checked.
 
     It sees read-only copies. An exception of its own passes through unchanged, with a note that names the trial.
     """
@@ -100,6 +97,6 @@ class BlackBox:
         if raw.shape != shape:
             raise InvalidInput(f"{name}: expected {expected}, got shape {raw.shape}{where}")
         if not all_finite(raw):
-            culprit = raw[~np.isfinite(raw)][0]
-            raise InvalidInput(f"{name}: expected {expected}, got {culprit}{where}")
+            offending = raw[~np.isfinite(raw)][0]
+            raise InvalidInput(f"{name}: expected {expected}, got {offending}{where}")
         return raw.astype(np.float64)[()]

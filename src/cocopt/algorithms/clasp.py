@@ -7,14 +7,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
-from cocopt.algorithms.step_state import StepState
-from cocopt.arrays import ArrayLike, make_tuple, positive_int
+from cocopt.algorithms.facts import Facts, Rate, Rates
+from cocopt.algorithms.step_state import StepState, rates_of_schedule
+from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
+from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule
-from cocopt.theory import Bounds, Certificate, bounds
+from cocopt.theory import Bounds, Certificate, bounds, dynamic_bounds
 
 __all__ = ["CLASP"]
 
@@ -81,7 +83,13 @@ class CLASP(Learner):
 
     name = "clasp"
     title = "CLASP"
-    promise = "regret √T and CCV₂ √T; log T and log T with steps=strongly-convex"
+    facts = Facts(
+        2025,
+        "projection onto K ∩ {g_t ≤ 0}",
+        "the paper",
+        convex=Rates.from_squares(Rate(0.5), Rate(0.5)),
+        strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
+    )
 
     def __init__(
         self,
@@ -105,13 +113,26 @@ class CLASP(Learner):
     def example_options(cls) -> list[dict[str, Any]]:
         return [{}, {"rows": "worst"}, {"window": 3}, {"window": None}, {"window": None, "rows": "worst"}]
 
+    @property
+    def rates(self) -> Rates | None:
+        return rates_of_schedule(self.steps, self.facts)
+
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds`][]."""
         return bounds(self.steps, T, diameter=self.K.diameter, lipschitz_f=lipschitz_f, lipschitz_g=lipschitz_g)
 
+    def dynamic_bounds(self, increments: ArrayLike, *, lipschitz_f: ArrayLike) -> Array:
+        """What is promised against actions that move by these increments, see [`cocopt.theory.dynamic_bounds`][].
+
+        They need to satisfy the constraint of their own round only, which a larger window does not allow.
+        """
+        if self.window != 1:
+            raise InvalidInput(f"window: expected 1 for a bound on dynamic regret, got {self.window}")
+        return dynamic_bounds(self.steps, increments, diameter=self.K.diameter, lipschitz_f=lipschitz_f)
+
     def certificate(self) -> Certificate:
         """The regret bound that this run proves, one per trial; void once its assumptions were seen to fail."""
-        proof: Certificate = self._state.memory.proof
+        proof: Certificate = self.memory.proof
         return proof
 
     def parameters(self) -> dict[str, Any]:
