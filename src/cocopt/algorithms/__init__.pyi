@@ -4,6 +4,8 @@ from cocopt.algorithms.base import Learner as Learner
 from cocopt.algorithms.base import Round as Round
 from cocopt.algorithms.clasp import CLASP as CLASP
 from cocopt.algorithms.clasp_f import CLASPF as CLASPF
+from cocopt.algorithms.coldq import COLDQ as COLDQ
+from cocopt.algorithms.double_q import DoubleQ as DoubleQ
 from cocopt.algorithms.drift_plus_penalty import DriftPlusPenalty as DriftPlusPenalty
 from cocopt.algorithms.garber_kretzu import GarberKretzu as GarberKretzu
 from cocopt.algorithms.jenatton import Jenatton as Jenatton
@@ -15,6 +17,7 @@ from cocopt.algorithms.recoo import RECOO as RECOO
 from cocopt.algorithms.sarkar import Sarkar as Sarkar
 from cocopt.algorithms.scofw import SCOFW as SCOFW
 from cocopt.algorithms.switch import Switch as Switch
+from cocopt.algorithms.yi2021 import Yi2021 as Yi2021
 from cocopt.algorithms.yu_lee_lee import YuLeeLee as YuLeeLee
 from cocopt.algorithms.yu_neely import YuNeely as YuNeely
 from cocopt.algorithms.yuan_lamperski import YuanLamperski as YuanLamperski
