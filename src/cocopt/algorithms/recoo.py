@@ -134,8 +134,8 @@ class RECOO(Learner):
             {},
             {"rows": "worst"},
             {"strong_convexity": 0.1, "epsilon": 0.3},
-            {"queue": "before"},
-            {"queue": "before", "rows": "worst", "alpha_scale": 0.5, "eta_scale": 2.0, "gamma_scale": 0.1},
+            {"queue": "before", "alpha_scale": 0.5, "eta_scale": 2.0, "gamma_scale": 0.5},
+            {"queue": "before", "rows": "worst"},
         ]
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
