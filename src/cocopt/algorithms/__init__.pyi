@@ -10,6 +10,7 @@ from cocopt.algorithms.mahdavi import Mahdavi as Mahdavi
 from cocopt.algorithms.polyak import PolyakFeasibility as PolyakFeasibility
 from cocopt.algorithms.recoo import RECOO as RECOO
 from cocopt.algorithms.switch import Switch as Switch
+from cocopt.algorithms.yi2023 import Yi2023 as Yi2023
 from cocopt.algorithms.yu_lee_lee import YuLeeLee as YuLeeLee
 from cocopt.algorithms.yu_neely import YuNeely as YuNeely
 from cocopt.algorithms.yuan_lamperski import YuanLamperski as YuanLamperski
