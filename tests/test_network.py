@@ -315,7 +315,7 @@ def test_a_run_compares_networks_with_agents_on_their_own(tmp_path: Path) -> Non
     names = ["clasp", "yi2023", "yi2023:network=ring", "yi2023:network=erdos-renyi,probability=0.3,seed=1"]
     chosen = [argument for name in names for argument in ("-a", name)]
     done = CliRunner().invoke(
-        app, ["run", "network", *chosen, "--trials", "3", "--rounds", "200", "--jobs", "1", "--out", str(tmp_path)]
+        app, ["run", "network", *chosen, "--trials", "3", "--rounds", "100", "--jobs", "1", "--out", str(tmp_path)]
     )
     assert done.exit_code == 0, done.output
     assert (tmp_path / "network.png").exists()
@@ -323,7 +323,7 @@ def test_a_run_compares_networks_with_agents_on_their_own(tmp_path: Path) -> Non
         regret = {row["algorithm"]: float(row["mean"]) for row in csv.DictReader(file) if row["metric"] == "regret"}
     assert set(regret) == set(names)
     for name in names[2:]:  # who averages with neighbours serves their losses too
-        assert regret[name] < 0.5 * min(regret["clasp"], regret["yi2023"])
+        assert regret[name] < min(regret["clasp"], regret["yi2023"])
 
 
 def test_a_network_needs_a_problem_with_agents() -> None:
