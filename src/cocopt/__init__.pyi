@@ -8,13 +8,16 @@ from cocopt import steps as steps
 from cocopt import theory as theory
 from cocopt.algorithms import CLASP as CLASP
 from cocopt.algorithms import CLASPF as CLASPF
+from cocopt.algorithms import COLDQ as COLDQ
 from cocopt.algorithms import RECOO as RECOO
 from cocopt.algorithms import AdaGrad as AdaGrad
+from cocopt.algorithms import DoubleQ as DoubleQ
 from cocopt.algorithms import DriftPlusPenalty as DriftPlusPenalty
 from cocopt.algorithms import Jenatton as Jenatton
 from cocopt.algorithms import Mahdavi as Mahdavi
 from cocopt.algorithms import PolyakFeasibility as PolyakFeasibility
 from cocopt.algorithms import Switch as Switch
+from cocopt.algorithms import Yi2021 as Yi2021
 from cocopt.algorithms import Yi2023 as Yi2023
 from cocopt.algorithms import YuanLamperski as YuanLamperski
 from cocopt.algorithms import YuLeeLee as YuLeeLee

@@ -135,6 +135,8 @@ class Learner(ABC):
     title: ClassVar[str] = ""
     #: rates, needs, work per round and provenance; None for an algorithm that says nothing about itself
     facts: ClassVar[Facts | None] = None
+    #: the options of its form for constraints that change, if that is not the default
+    dynamic_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
     #: the number of agents if the last leading axis is that of a network; None if every leading axis is a trial's

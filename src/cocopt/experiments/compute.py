@@ -1,4 +1,4 @@
-"""What one chunk computes: the metrics of an algorithm, or the best fixed action; or which trial failed, and where."""
+"""What one chunk computes: the metrics of an algorithm, or a comparator; or which trial failed, and where."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cocopt import hindsight
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array
 from cocopt.constraints import Constraint
 from cocopt.errors import CocoptError, InvalidInput, TrialFailed
 from cocopt.experiments.algorithms import Algorithm
+from cocopt.experiments.comparators import Comparator
 from cocopt.experiments.plan import Arrays, Chunk
 from cocopt.losses import Loss
 from cocopt.metrics import Ledger
@@ -40,12 +40,17 @@ def compute(chunk: Chunk) -> Outcome:
 
 
 def _compute(chunk: Chunk) -> Arrays:
-    return _best_fixed(chunk) if chunk.algorithm is None else _play(chunk, chunk.algorithm)
+    task = chunk.algorithm
+    return _compare(chunk, task) if isinstance(task, Comparator) else _play(chunk, task)
 
 
 def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
-    """The metrics, (trials, points), of one learner that plays all trials of the chunk."""
+    """The metrics, (trials, points), of one learner that plays all trials of the chunk.
+
+    ``round_losses``, if recorded, are (trials, rounds).
+    """
     recorded: dict[str, list[Array]] = {}
+    losses: list[Array] = []
     points, t, drawing = frozenset(chunk.points), 0, False
     try:
         learner = algorithm.build(chunk.problem, chunk.rounds, chunk.problem.start(chunk.seed, chunk.trials))
@@ -59,6 +64,8 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
                     network = _after_round(network, learner.ask(), loss, constraint)
                 learner.tell(loss, constraint)
                 t += 1
+                if chunk.round_losses:
+                    losses.append(_loss(learner, network))
                 if t in points:
                     _record(recorded, learner, network)
             drawing = True
@@ -66,7 +73,15 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
         raise _ChunkFailed(t + 1, error, drawing) from error
     if t != chunk.rounds:
         raise _ChunkFailed(t, InvalidInput(f"expected {chunk.rounds} rounds from the problem, got {t}"))
-    return {name: np.stack(values, axis=-1) for name, values in recorded.items()}
+    arrays = {name: np.stack(values, axis=-1) for name, values in recorded.items()}
+    if chunk.round_losses:
+        arrays["round_losses"] = np.diff(np.stack(losses, axis=-1), axis=-1, prepend=0.0)
+    return arrays
+
+
+def _loss(learner: Learner, network: Ledger | None) -> Array:
+    """The loss so far, (trials,); with agents, that of the network."""
+    return np.asarray(learner.ledger.loss if network is None else np.mean(network.loss, axis=-1))
 
 
 def _record(recorded: dict[str, list[Array]], learner: Learner, network: Ledger | None) -> None:
@@ -101,13 +116,13 @@ def _after_round(network: Ledger, x: Array, loss: Loss | None, constraint: Const
     return network.after(value, rows)
 
 
-def _best_fixed(chunk: Chunk) -> Arrays:
-    """The best fixed action in hindsight: its loss and whether there is one, (trials, checkpoints)."""
+def _compare(chunk: Chunk, comparator: Comparator) -> Arrays:
+    """The comparator's values, points and whether they exist."""
     try:
-        found = hindsight.best_fixed(chunk.problem, chunk.seed, chunk.trials, chunk.points)
+        found = comparator.find(chunk.problem, chunk.seed, chunk.trials, chunk.rounds, chunk.points)
     except Exception as error:
         raise _ChunkFailed(chunk.rounds, error) from error
-    return {"value": np.asarray(found.value), "feasible": np.asarray(found.feasible)}
+    return {name: np.asarray(value) for name, value in found.items()}
 
 
 def _locate_failure(chunk: Chunk, failure: _ChunkFailed) -> TrialFailed:

@@ -43,6 +43,8 @@ class Norm(Loss):
 
     __slots__ = ("H", "batch", "dim", "y")
 
+    data_axes = (2, 1)
+
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
         rows, targets = as_regression(H, y)
         self.H, self.y = contiguous(rows), contiguous(targets)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cocopt.arrays import Array, ArrayLike, positive_int
 from cocopt.constraints import Affine
 from cocopt.losses import LeastSquares
-from cocopt.problems.base import BlockProblem
+from cocopt.problems.base import BlockProblem, Section
 from cocopt.registry import register
 from cocopt.sets.box import Box
 
@@ -94,12 +94,16 @@ class Network(BlockProblem):
         H, y, A, b = data
         return LeastSquares(H, y), Affine(A, b)
 
-    def stacked_rounds(
-        self, seed: int, trial: int, rounds: int | None = None
-    ) -> Iterator[tuple[int, tuple[LeastSquares, Affine]]]:
+    def sections(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[Section]:
         weight = sqrt(1.0 / self.agents)  # the mean of squares is the sum of the squares of weighted residuals
         for _, data in self.data_blocks(seed, [trial], rounds):
             count = len(data[0])
             H, A = (array.reshape(count, -1, _N) for array in (data[0], data[2]))
             y, b = (array.reshape(count, -1) for array in (data[1], data[3]))
-            yield count, (LeastSquares(weight * H, weight * y), Affine(A, b))
+
+            def reveal(
+                part: slice, H: Array = weight * H, y: Array = weight * y, A: Array = A, b: Array = b
+            ) -> tuple[LeastSquares, Affine]:
+                return LeastSquares(H[part], y[part]), Affine(A[part], b[part])
+
+            yield count, reveal

@@ -21,10 +21,10 @@ def queue_rate(t: int, diameter: float, lipschitz: float, bound: float, delta: f
     >>> queue_rate(100, diameter=1.0, lipschitz=1.0, bound=1.0)
     0.0083
     """
-    spread = diameter * lipschitz
+    scale = diameter * lipschitz
     if delta is not None:
-        spread += 8.0 * bound * sqrt(log(12.0 * t**2 / delta))
-    return min(1.0 / (12.0 * bound * sqrt(t)), 1.0 / (24.0 * spread), 1.0)
+        scale += 8.0 * bound * sqrt(log(12.0 * t**2 / delta))
+    return min(1.0 / (12.0 * bound * sqrt(t)), 1.0 / (24.0 * scale), 1.0)
 
 
 def bounds_yu_lee_lee(
