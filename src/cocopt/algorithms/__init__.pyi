@@ -7,10 +7,15 @@ from cocopt.algorithms.clasp_f import CLASPF as CLASPF
 from cocopt.algorithms.coldq import COLDQ as COLDQ
 from cocopt.algorithms.double_q import DoubleQ as DoubleQ
 from cocopt.algorithms.drift_plus_penalty import DriftPlusPenalty as DriftPlusPenalty
+from cocopt.algorithms.garber_kretzu import GarberKretzu as GarberKretzu
 from cocopt.algorithms.jenatton import Jenatton as Jenatton
+from cocopt.algorithms.lu import Lu as Lu
 from cocopt.algorithms.mahdavi import Mahdavi as Mahdavi
+from cocopt.algorithms.ofw import OFW as OFW
 from cocopt.algorithms.polyak import PolyakFeasibility as PolyakFeasibility
 from cocopt.algorithms.recoo import RECOO as RECOO
+from cocopt.algorithms.sarkar import Sarkar as Sarkar
+from cocopt.algorithms.scofw import SCOFW as SCOFW
 from cocopt.algorithms.switch import Switch as Switch
 from cocopt.algorithms.yi2021 import Yi2021 as Yi2021
 from cocopt.algorithms.yi2023 import Yi2023 as Yi2023

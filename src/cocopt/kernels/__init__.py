@@ -4,6 +4,10 @@ A kernel returns, beside its result, one status per trial (see `cocopt.kernels.s
 that converged and hands the others to the next method. The last axes of every array must be contiguous (`contiguous`).
 The arguments of a gufunc are arrays and numbers, results and workspace among them: that is why kernels have more
 parameters than the functions that they call, which pass tuples.
+
+Two things keep compilation short. A literal such as 0 has a type of its own, for which a function would be compiled
+once more: where it matters, ``np.int64(0)`` is passed instead. And arrays are copied in loops, because a slice
+assignment brings the text of its error message, which takes a second to compile.
 """
 
 from __future__ import annotations

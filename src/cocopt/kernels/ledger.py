@@ -11,7 +11,7 @@ from cocopt.kernels._jit import guvectorize
 __all__ = ["add_round", "fold"]
 
 # Strict arithmetic: reordering the sums, as the other kernels may, would cancel the compensation.
-_strict = numba.njit(cache=False, fastmath=False, error_model="numpy")
+_strict = numba.njit(cache=False, fastmath=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @_strict
@@ -50,7 +50,8 @@ def _round(rows, loss, past, infeasible, sums):
 )
 def add_round(rows, loss, past, infeasible, before, after, violation):
     """The sums after one more round, each a pair (sum, carry) in the order of `cocopt.metrics.Ledger`; max(0, g_t)."""
-    after[:] = before
+    for i in range(before.shape[0]):
+        after[i] = before[i]
     violation[0] = _round(rows, loss, past, infeasible, after)
 
 
@@ -60,7 +61,8 @@ def add_round(rows, loss, past, infeasible, before, after, violation):
 )
 def fold(rows, loss, past, infeasible, before, after, violation):
     """The same after t more rounds, with the last one's max(0, g_t)."""
-    after[:] = before
+    for i in range(before.shape[0]):
+        after[i] = before[i]
     violation[0] = 0.0
     for t in range(rows.shape[0]):
         violation[0] = _round(rows[t], loss[t], past[t], infeasible[t], after)
