@@ -139,6 +139,8 @@ class Learner(ABC):
     dynamic_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
+    #: the number of agents if the last leading axis is that of a network; None if every leading axis is a trial's
+    agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
 
