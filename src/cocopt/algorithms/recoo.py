@@ -130,7 +130,7 @@ class RECOO(Learner):
         else:
             constraint, gamma = feedback.constraint, t ** (0.5 + self.epsilon)
             if self.rows == "worst" and constraint.row_count > 1:
-                constraint = constraint.select(feedback.rows.argmax(axis=-1))
+                constraint = constraint.select_unchecked(feedback.rows.argmax(axis=-1))
             found = solve_hinge_prox(self.K, constraint, target, queue * (0.5 * gamma / alpha), "sum")
             x, method = found.point, found.method
             queue = queue + gamma * constraint.violation_unchecked(x)

@@ -24,6 +24,8 @@ __all__ = ["CHUNK", "run"]
 
 #: trials that one learner plays at once; part of what makes a run the same to the last bit
 CHUNK = 25
+#: more processes than any machine has cores
+MAX_JOBS = 10_000
 
 
 # Its parameters are many because it is the one public entry to experiments; all but the first two have defaults.
@@ -100,7 +102,7 @@ def run(
             raise InvalidInput(f"{name}: expected True or False, got {describe(value)}")
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInput(f"engine: expected {' or '.join(map(_quoted, ENGINES))}, got {describe(engine)}")
-    workers = None if jobs is None else positive_int("jobs", jobs)
+    workers = None if jobs is None else positive_int("jobs", jobs, at_most=MAX_JOBS)
     plan = make_plan(problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, regret=regret)
     store = None if out is None else ChunkStore(out)
     display = show(plan.name, dict.fromkeys(plan.tasks, plan.trials), progress)

@@ -32,11 +32,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cocopt.arrays import Array, describe
+from cocopt.arrays import MAX_INTEGER, Array, as_integers, describe
 from cocopt.errors import InvalidInput
 from cocopt.hindsight.rounds import Rounds
 from cocopt.hindsight.search import Search
-from cocopt.problems.base import Problem, trial_numbers
+from cocopt.problems.base import Problem, check_seed, trial_numbers
 
 __all__ = ["Hindsight", "best_fixed"]
 
@@ -71,9 +71,13 @@ def best_fixed(problem: Problem, seed: int, trials: ArrayLike, checkpoints: Arra
     >>> best.value.shape, best.feasible.all()
     ((2, 2), np.True_)
     """
-    marks = np.asarray(checkpoints)
-    if marks.ndim != 1 or marks.size == 0 or marks.dtype.kind not in "iu" or marks.min() < 1:
-        raise InvalidInput(f"checkpoints: expected numbers of rounds from 1 on, got {describe(checkpoints)}")
+    if not isinstance(problem, Problem):
+        raise InvalidInput(f'problem: expected an object such as problems.get("olr"), got {describe(problem)}')
+    check_seed(seed)
+    expected = f"numbers of rounds from 1 to {MAX_INTEGER}"
+    marks = as_integers("checkpoints", checkpoints, expected)
+    if marks.ndim != 1 or marks.min() < 1 or marks.max() > MAX_INTEGER:
+        raise InvalidInput(f"checkpoints: expected {expected}, got {describe(checkpoints)}")
     if not problem.K.bounded:
         raise InvalidInput(f"K: expected a set of finite diameter, got {problem.K!r}")
     chosen = trial_numbers(trials)

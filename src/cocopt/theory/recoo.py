@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.arrays import ArrayLike, scalar
-from cocopt.theory.base import Bounds, check_constants, check_rounds
+from cocopt.theory.base import MAX_ROWS, Bounds, check_constants, check_rounds, computed
 
 __all__ = ["bounds_recoo"]
 
 
+@computed
 def bounds_recoo(
     T: ArrayLike,
     *,
@@ -50,7 +51,7 @@ def bounds_recoo(
     array([ 14.65, 149.64])
     """
     D, L_f, L_g = check_constants(diameter, lipschitz_f, lipschitz_g)
-    rounds = check_rounds(T)
+    rounds = check_rounds(T, MAX_ROWS)
     t = np.arange(1, int(rounds.max()) + 2, dtype=np.float64)
     if strong_convexity is None:
         alpha, c = np.sqrt(t), np.full(t.shape, L_f * D + D**2)
