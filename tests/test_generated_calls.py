@@ -21,7 +21,7 @@ from cocopt.errors import CocoptError
 SUBJECTS = list(generated.subjects())
 CALLS = generated.bad_calls()
 MODULES = sorted({subject.name.partition(":")[0] for subject in SUBJECTS})
-SAMPLE = 1800
+SAMPLE = 4000
 
 
 def test_every_public_callable_has_a_valid_example_call(tmp_path: Path) -> None:

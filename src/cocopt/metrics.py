@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import kernels
-from cocopt.arrays import Array, ArrayLike, as_floats, as_shape, describe, ignore_fp_warnings, make_tuple, one_of
+from cocopt.arrays import Array, ArrayLike, as_floats, as_shape, describe, ignore_fp_warnings, make_tuple
 from cocopt.errors import InvalidInput, StateError
 from cocopt.state import as_array, as_count, as_fields, as_numbers
 
@@ -141,8 +141,8 @@ class Ledger:
         history : None, "hist" or "window"
             Whether earlier constraints are counted too: not, all of them, or those in a window.
         """
-        if history is not None:
-            one_of("history", history, "hist", "window")
+        if history is not None and not (isinstance(history, str) and history in ("hist", "window")):
+            raise InvalidInput(f'history: expected None, "hist" or "window", got {describe(history)}')
         return cls._make(0, history, np.zeros((*as_shape("batch", batch), 2 * _SUMS)))
 
     @classmethod

@@ -246,8 +246,10 @@ def _pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byte
         if not isinstance(array, np.ndarray | np.generic) or not _is_plain(array):
             raise InvalidInput(f"{name}: expected an array of plain numbers, got {describe(array)}")
         stored[name] = np.asarray(array)
+    if not isinstance(header, Mapping):
+        raise InvalidInput(f"header: expected a mapping, got {describe(header)}")
     try:  # as it will be read: keys are text, tuples are lists
-        plain = json.loads(json.dumps(dict(_as_mapping("header", header)), allow_nan=False))
+        plain = json.loads(json.dumps(dict(header), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"header: expected values that JSON has, got others ({error})") from None
     envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": plain}

@@ -137,7 +137,7 @@ class Constraint(ABC):
             return self
         try:
             return self.trials_unchecked(index)
-        except (IndexError, TypeError, ValueError):
+        except (IndexError, TypeError, ValueError, OverflowError):
             expected = f"an index into the leading axes {self.batch}"
             raise InvalidInput(f"index: expected {expected}, got {describe(index)}") from None
 

@@ -84,12 +84,10 @@ class Certificate:
             m of the steps 1/(m t) for the strongly convex form, 0 for the convex one (a schedule's `modulus`).
         """
         m = scalar("modulus", modulus, nonnegative=True)
-        D = (
-            np.inf
-            if isinstance(diameter, float) and diameter == np.inf
-            else scalar("diameter", diameter, nonnegative=True)
-        )
-        return cls._make((as_shape("batch", batch), D, m), np.inf, 0, CompensatedSum())
+        D = as_floats("diameter", diameter)
+        if D.ndim > 0 or not D >= 0.0:
+            raise InvalidInput(f"diameter: expected a non-negative number or inf, got {describe(diameter)}")
+        return cls._make((as_shape("batch", batch), float(D), m), np.inf, 0, CompensatedSum())
 
     @classmethod
     def _make(
