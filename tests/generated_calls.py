@@ -163,7 +163,7 @@ class BlockNoise(problems.BlockProblem):
 
 
 def small_result() -> Any:
-    return cocopt.run(Noise(), ["clasp"], trials=2, rounds=3, jobs=1, progress=False)
+    return cocopt.run(Noise(), ["clasp"], trials=2, rounds=3, jobs=1, progress=False, comparators=["static", "dynamic"])
 
 
 def saved() -> str:
@@ -204,6 +204,7 @@ BY_NAME: dict[str, Callable[[int], Any]] = {
     "gradient": lambda dim: double,
     "gradients": lambda dim: 1.0,
     "horizon": lambda dim: 10,
+    "increments": lambda dim: [0.0, 0.5, 0.25],
     "index": lambda dim: 0,
     "kind": lambda dim: "set",
     "lipschitz": lambda dim: 0.25,
@@ -218,6 +219,7 @@ BY_NAME: dict[str, Callable[[int], Any]] = {
     "schedule": lambda dim: steps.Power(),
     "second": lambda dim: "clasp",
     "seed": lambda dim: 0,
+    "slack": lambda dim: 0.5,
     "step": lambda dim: 0.5,
     "steps": lambda dim: steps.Power(),
     "t": lambda dim: 3,
@@ -235,10 +237,31 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "cocopt.checks:check_algorithm": lambda: {"make": make_clasp, "K": K, "rounds": 16},
     "cocopt.checks:check_set": lambda: {"K": K, "trials": 5},
     "cocopt.constraints:from_cvxpy": expression,
+    **{
+        f"cocopt.hindsight:{name}": lambda more=more: {"problem": Noise(), "seed": 0, "trials": [0, 1], **more}
+        for name, more in (
+            ("best_fixed", {"checkpoints": [1, 3]}),
+            ("best_in_expectation", {"checkpoints": [1, 3]}),
+            ("best_dynamic", {"rounds": 3}),
+            ("best_piecewise", {"checkpoints": [1, 3], "breakpoints": [2], "switches": 1}),
+        )
+    },
+    **{
+        f"cocopt.hindsight:{name}#revealed": lambda more=more: {
+            "K": K,
+            "losses": [losses.Distance([1.0, 0.0])] * 3,
+            "constraints": [constraints.Affine([1.0, 1.0], 1.0)] * 3,
+            **more,
+        }
+        for name, more in (
+            ("best_fixed", {}), ("best_in_expectation", {}), ("best_dynamic", {}), ("best_piecewise", {"breakpoints": [2]}),
+        )
+    },
     "cocopt.experiments:Result": lambda: {
         "problem": Noise(), "name": "noise", "algorithms": [], "metrics": {}, "points": [1], "checkpoints": [1],
-        "hindsight": None, "config": {"trials": 1, "rounds": 1, "seed": 0},
+        "compared": {}, "config": {"trials": 1, "rounds": 1, "seed": 0},
     },
+    "cocopt.experiments:Result.comparator": lambda: {"name": "static"},
     "cocopt.experiments:Result.plot": lambda: {},
     "cocopt.experiments:Result.save": lambda: {"folder": "tables"},
     "cocopt.experiments:Result.table": lambda: {"which": "finals"},
@@ -319,7 +342,8 @@ def public_objects() -> dict[str, Any]:
 def subjects() -> Iterator[Subject]:
     for name, thing in public_objects().items():
         if inspect.isfunction(thing):
-            yield subject(name, lambda thing=thing: thing, thing, 2)
+            for form in [name, *(key for key in ARGUMENTS if key.startswith(f"{name}#"))]:
+                yield subject(form, lambda thing=thing: thing, thing, 2)
         elif not issubclass(thing, BaseException):
             yield from of_class(name, thing)
 
@@ -343,10 +367,12 @@ def of_class(name: str, cls: type) -> Iterator[Subject]:
             continue
         if not examples and not bound:
             yield subject(f"{name}.{method}", lambda: Lacking, Lacking, 2, lacking=f"an object of {cls.__name__}")
-        for example in [None] if bound else {id(e): e for e in (*examples[:1], *examples[-1:])}.values():
+        for number, example in enumerate(
+            [None] if bound else {id(e): e for e in (*examples[:1], *examples[-1:])}.values()
+        ):
             make = (lambda function=function: function) if bound else (lambda e=example, m=method: getattr(e(), m))
             dim = 2 if bound else getattr(example(), "dim", None) or getattr(getattr(example(), "K", None), "dim", 2)
-            yield subject(f"{name}.{method}", make, function, dim)
+            yield subject(f"{name}.{method}{'#last' if number else ''}", make, function, dim)
 
 
 def examples_of(name: str, cls: type) -> list[Callable[[], Any]]:
@@ -361,12 +387,16 @@ def examples_of(name: str, cls: type) -> list[Callable[[], Any]]:
 def subject(
     name: str, make: Callable[[], Any], signature: Any, dim: int, example: Any = None, lacking: str = ""
 ) -> Subject:
+    every = inspect.signature(signature).parameters.values()
     asked = {
         parameter.name: parameter
-        for parameter in inspect.signature(signature).parameters.values()
+        for parameter in every
         if parameter.name != "self" and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
     }
-    key = name.partition("#")[0]
+    key = name if name in ARGUMENTS else name.partition("#")[0]
+    several = any(parameter.kind == parameter.VAR_POSITIONAL for parameter in every)  # forms with other arguments
+    if several and key not in ARGUMENTS and key not in FROM_OUTSIDE:
+        lacking = "the arguments of its forms"
 
     def prepare() -> tuple[Callable[..., Any], dict[str, Any]]:
         if lacking:
@@ -380,9 +410,10 @@ def subject(
                 if parameter.name not in BY_NAME:
                     raise Lacking(f"a value for the parameter {parameter.name}")
                 arguments[parameter.name] = BY_NAME[parameter.name](dim)
-        return make(), arguments
+        return make(), {**known, **arguments} if several else arguments
 
-    replaced = [parameter for parameter in asked if parameter in FROM_OUTSIDE.get(key, asked)]
+    names = [*asked, *(ARGUMENTS[key]() if several and not lacking and key in ARGUMENTS else ())]
+    replaced = [parameter for parameter in dict.fromkeys(names) if parameter in FROM_OUTSIDE.get(key, names)]
     return Subject(name, prepare, replaced)
 
 
@@ -410,6 +441,7 @@ class Case(NamedTuple):
 
 MEMORY = 2 << 30
 SECONDS = 60.0
+COMPILE_SECONDS = 600.0  # of a valid call, which may be the first use of a kernel
 
 
 def outcome(case: Case) -> str:
@@ -477,8 +509,9 @@ def watched(todo: list[Case], folder: Any) -> Iterator[tuple[Case, str]]:
         try:
             while done < len(todo):
                 receive.recv()
-                if not receive.poll(SECONDS):
-                    yield todo[done], f"a hang of more than {SECONDS:g} s"
+                seconds = SECONDS if todo[done].parameter else COMPILE_SECONDS
+                if not receive.poll(seconds):
+                    yield todo[done], f"a hang of more than {seconds:g} s"
                     done += 1
                     break
                 yield todo[done], receive.recv()

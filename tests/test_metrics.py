@@ -206,7 +206,7 @@ def test_sums_that_overflow_can_be_stored():
     [(np.zeros(3), np.zeros((2, 1))), (0.0, np.zeros((3, 1))), (np.zeros((2, 2)), None), ("a", None), (0.0, 1.0)],
 )
 def test_shapes_that_do_not_fit_are_refused(loss, rows):
-    with pytest.raises(InvalidInput, match="(Ledger|loss): expected"):
+    with pytest.raises(InvalidInput, match=r"(Ledger|loss): expected"):
         Ledger.zero((2,)).after(loss, rows)
 
 

@@ -10,10 +10,13 @@ from cocopt.algorithms import CLASP as CLASP
 from cocopt.algorithms import CLASPF as CLASPF
 from cocopt.algorithms import RECOO as RECOO
 from cocopt.algorithms import AdaGrad as AdaGrad
+from cocopt.algorithms import DriftPlusPenalty as DriftPlusPenalty
 from cocopt.algorithms import Jenatton as Jenatton
 from cocopt.algorithms import Mahdavi as Mahdavi
+from cocopt.algorithms import PolyakFeasibility as PolyakFeasibility
 from cocopt.algorithms import Switch as Switch
 from cocopt.algorithms import YuanLamperski as YuanLamperski
+from cocopt.algorithms import YuLeeLee as YuLeeLee
 from cocopt.algorithms import YuNeely as YuNeely
 from cocopt.experiments import run as run
 from cocopt.geometry import hinge_prox as hinge_prox

@@ -1,4 +1,4 @@
-"""RECOO: rectified online optimization, a proximal step with a penalty on violation that only grows."""
+"""RECOO: rectified online optimization, a proximal step with a penalty whose weight never decreases."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.arrays import ArrayLike, one_of, scalar
+from cocopt.arrays import Array, ArrayLike, one_of, scalar
 from cocopt.geometry.prox import solve_hinge_prox
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegative
-from cocopt.theory import Bounds, bounds_recoo
+from cocopt.steps import Power, StronglyConvex
+from cocopt.theory import Bounds, bounds_recoo, dynamic_bounds
 
 __all__ = ["RECOO"]
 
@@ -25,7 +26,7 @@ class _Memory(NamedTuple):
 
 @register
 class RECOO(Learner):
-    """A proximal step in which violating the constraint just revealed costs a price that only grows.
+    """A proximal step with a penalty on the constraint just revealed, whose weight never decreases.
 
         x_{t+1} = argmin over x in K of ⟨∇f_t(x_t), x − x_t⟩ + Q_t γ_t g_t^+(x) + α_t‖x − x_t‖²
         Q_{t+1} = max( Q_t + γ_t g_t^+(x_{t+1}), √(t+1) ),    Q_1 = 1
@@ -54,7 +55,7 @@ class RECOO(Learner):
     strong_convexity : float, optional
         m, which must hold for every loss.
     epsilon : float
-        ε, positive; small values let the price grow slowly.
+        ε, positive; with small values the weight grows slowly.
     rows : "all" or "worst"
         With several rows in a round: g_t is their maximum, or the largest one at x_t alone (the first on ties).
 
@@ -68,7 +69,7 @@ class RECOO(Learner):
     >>> from cocopt import RECOO, Box, constraints, losses
     >>> learner = RECOO(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
     >>> record = learner.tell(losses.Linear([1.0, 0.0]), constraints.Affine([0.0, 1.0], 0.25))
-    >>> learner.ask()  # a full price would have moved x_2 to 0.25
+    >>> learner.ask()  # with a larger weight x_2 would be 0.25
     array([0.5, 0.5])
     """
 
@@ -110,6 +111,12 @@ class RECOO(Learner):
             strong_convexity=self.strong_convexity,
             epsilon=self.epsilon,
         )
+
+    def dynamic_bounds(self, increments: ArrayLike, *, lipschitz_f: ArrayLike) -> Array:
+        """What is promised against actions that move by these increments, see [`cocopt.theory.dynamic_bounds`][]."""
+        m = self.strong_convexity
+        steps = Power(0.5, 0.5) if m is None else StronglyConvex(m)  # 1/(2α_t)
+        return dynamic_bounds(steps, increments, diameter=self.K.diameter, lipschitz_f=lipschitz_f)
 
     def parameters(self) -> dict[str, Any]:
         return {"K": self.K, "strong_convexity": self.strong_convexity, "epsilon": self.epsilon, "rows": self.rows}

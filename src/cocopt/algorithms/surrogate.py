@@ -38,7 +38,7 @@ class Surrogate(NamedTuple):
     b: float
     V: float
     rate: float  #: λ of Φ(q) = exp(λq) − 1; 0 stands for Φ(q) = q²
-    reach: float  #: c of the step c/√Σ; 0 stands for 1/(modulus · t)
+    step_scale: float  #: c of the step c/√Σ; 0 stands for 1/(modulus · t)
     modulus: float = 0.0  #: V m
 
     @classmethod
@@ -81,9 +81,9 @@ class Surrogate(NamedTuple):
             total = squares + np.vecdot(n, n)
             root = np.sqrt(total)
             if root.all():
-                step = self.reach / root
+                step = self.step_scale / root
             else:  # without a gradient so far there is no direction to step in
-                step = np.divide(self.reach, root, out=np.zeros(root.shape), where=root > 0.0)
+                step = np.divide(self.step_scale, root, out=np.zeros(root.shape), where=root > 0.0)
         if not (all_finite(n) and all_finite(total)):
             raise InvalidInput("tell: expected gradients whose squares can be added up, got a sum that overflows")
         if active is not None:

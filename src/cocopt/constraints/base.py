@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from cocopt.arrays import (
 )
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, NotStorable
-from cocopt.functions import TINY
-
-if TYPE_CHECKING:
-    pass
+from cocopt.tolerances import TINY
 
 __all__ = [
     "Constraint",
@@ -42,8 +39,8 @@ __all__ = [
 class Constraint(ABC):
     """A convex constraint g(x) = max_i g_i(x) ≤ 0.
 
-    A new constraint needs `dim`, `batch`, `row_count`, `rows_unchecked` and `jacobian_unchecked`; `cones` opens
-    the exact methods of [`cocopt.project`][], without it cutting planes are used.
+    A new constraint needs `dim`, `batch`, `row_count`, `rows_unchecked` and `jacobian_unchecked`; with `cones`
+    the exact methods of [`cocopt.project`][] apply, without it cutting planes are used.
     """
 
     __slots__ = ()
@@ -160,7 +157,7 @@ class Constraint(ABC):
         return SelectedRow(self, row)
 
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box cannot say them."""
+        """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box has none to store."""
         raise NotStorable(f"{type(self).__name__} does not say its parameters")
 
     def equals(self, other: Constraint) -> bool:

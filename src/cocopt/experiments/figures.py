@@ -48,8 +48,8 @@ FIGURES: dict[str, DrawFunction] = {}
 #: the figure whose files bear the problem's name alone
 _MAIN = "metrics"
 
-#: Okabe and Ito (2008): distinct for every common kind of colour blindness
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Okabe and Ito (2008), distinct for every common kind of colour blindness; grey for their yellow, pale on white
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A8A")
 _STYLE: dict[Any, Any] = {
     "figure.figsize": (4.5, 3.2),
     "axes.prop_cycle": f"cycler(color={list(COLOURS)})",

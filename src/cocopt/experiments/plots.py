@@ -29,6 +29,9 @@ _DASHES: tuple[Any, ...] = (
 _LABELS = {
     "loss": r"cumulative loss $\Sigma_{s\leq t}\, f_s(x_s)$",
     "regret": r"$\mathrm{Regret}_t$",
+    "regret_dynamic": r"dynamic $\mathrm{Regret}_t$",
+    "regret_piecewise": r"piecewise $\mathrm{Regret}_t$",
+    "regret_expectation": r"$\mathrm{Regret}_t$ in expectation",
     "ccv1": r"$\mathrm{CCV}_{t,1} = \Sigma_{s\leq t}\, g_s^+(x_s)$",
     "ccv2": r"$\mathrm{CCV}_{t,2} = \Sigma_{s\leq t}\, g_s^+(x_s)^2$",
 }
@@ -43,9 +46,8 @@ def draw_metrics(result: Result, drawn: Figure) -> None:
 
 @figure("regret")
 def draw_regret(result: Result, drawn: Figure) -> None:
-    """Regret (if it was computed), CCV₁ and CCV₂ on logarithmic axes, beside the bounds of the theory."""
-    panels = ["ccv1", "ccv2"] if result.feasible is None else ["regret", "ccv1", "ccv2"]
-    _draw_panels(result, drawn, panels, bounds=True)
+    """Regret (as far as it was computed), CCV₁ and CCV₂ on logarithmic axes, beside the bounds of the theory."""
+    _draw_panels(result, drawn, [*result.regret_metrics, "ccv1", "ccv2"], bounds=True)
 
 
 def line_style(i: int) -> dict[str, Any]:
@@ -64,26 +66,37 @@ def _draw_panels(result: Result, drawn: Figure, metrics: Sequence[str], *, bound
 def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside the bounds of the theory."""
     axes.set_title(_LABELS[metric])
-    note = result.infeasibility_note() if metric == "regret" else None
-    if note:
+    comparator = result.regret_metrics.get(metric)
+    note = result.infeasibility_note(comparator) if comparator else None
+    if note and comparator != "dynamic":  # which only leaves out rounds
         axes.text(0.5, 0.5, textwrap.fill(note, 30), transform=axes.transAxes, ha="center", va="center", fontsize=8)
         axes.set_axis_off()
         return
     means = []
     for i, label in enumerate(result.algorithms):
         t, values = result.points, result.curves(label).get(metric)
-        if metric == "regret":
-            t, values = result.checkpoints, result.regret(label)
+        if comparator:
+            t, values = result.checkpoints, result.regret(label, comparator)
         assert values is not None  # every ledger has loss, CCV₁ and CCV₂
         mean, low, high = (np.array(part) for part in interval(values))
         axes.plot(t, mean, **line_style(i))
         axes.fill_between(t, low, high, color=line_style(i)["color"], alpha=0.2, linewidth=0)
         means.append(mean)
-        bound = getattr(result.bounds(label), metric, None) if bounds else None
+        bound = _bound(result, label, metric) if bounds else None
         if bound is not None:
-            axes.plot(result.points, bound, **line_style(i), linewidth=0.7, alpha=0.8)
+            at = result.checkpoints if metric == "regret_dynamic" else result.points
+            axes.plot(at, bound, **line_style(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
-    _set_scales(axes, result.rounds, means, signed=metric == "regret", logarithmic=bounds)
+    _set_scales(axes, result.rounds, means, signed=comparator is not None, logarithmic=bounds)
+
+
+def _bound(result: Result, label: str, metric: str) -> Array | None:
+    """The bound of the theory on a metric; the mean over trials of one that depends on the comparator's path."""
+    if metric == "regret_dynamic":
+        dynamic = result.dynamic_bounds(label)
+        return None if dynamic is None else dynamic.mean(axis=0)
+    bound: Array | None = getattr(result.bounds(label), metric, None)
+    return bound
 
 
 def _set_scales(axes: Axes, rounds: int, means: Sequence[Array], *, signed: bool, logarithmic: bool) -> None:
@@ -109,10 +122,11 @@ def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
     notes = [f"Lines: mean over {result.trials} trials" if result.trials > 1 else "One trial"]
     if result.trials > 1:
         notes.append("bands: 95% confidence interval of the mean")
-    if bounds and any(result.bounds(label) is not None for label in result.algorithms):
+    metrics = [*result.regret_metrics, "ccv1", "ccv2"] if bounds else []
+    if any(_bound(result, label, metric) is not None for label in result.algorithms for metric in metrics):
         notes.append("thin lines: bounds of the theory")
     width, height = drawn.get_size_inches()
-    longest = 0.7 + 0.075 * max(len(result.title(label)) for label in result.algorithms)  # inches, about
+    longest = 0.7 + 0.065 * max(len(result.title(label)) for label in result.algorithms)  # inches, about
     columns = max(1, min(len(handles), int(width / longest)))
     drawn.set_figheight(height + 0.18 * ((len(handles) - 1) // columns))
     legend = drawn.legend(

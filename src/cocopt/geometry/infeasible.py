@@ -1,4 +1,4 @@
-"""Infeasible projections: a point that is no farther from any point of K than the target is, by a cheap oracle.
+"""Infeasible projections: a point that is no farther from any point of K than the target is, by simpler oracles.
 
 For sets whose projection is expensive: one needs a separating hyperplane, the other a linear minimiser. Both are due to
 Garber and Kretzu (COLT 2022). K has to lie in a ball of radius ``outer`` around its ``center``.
