@@ -190,7 +190,7 @@ class RECOO(Learner):
             target = feedback.x - step * feedback.gradient
         constraint, rows = feedback.constraint, feedback.rows
         if self.rows == "worst" and constraint is not None and rows is not None and constraint.row_count > 1:
-            constraint, rows = constraint.select(rows.argmax(axis=-1)), rows.max(axis=-1, keepdims=True)
+            constraint, rows = constraint.select_unchecked(rows.argmax(axis=-1)), rows.max(axis=-1, keepdims=True)
         if self.queue == "before":
             memory = self._before(memory, feedback.t, gamma, rows)
         if constraint is None:
