@@ -47,7 +47,7 @@ class CurrentConstraint(NamedTuple):
     ) -> tuple[CurrentConstraint, Projection]:
         """P_{K ∩ {g_t ≤ 0}}(target)."""
         if constraint is not None and row is not None:
-            constraint = constraint.select(row)
+            constraint = constraint.select_unchecked(row)
         return self, _project(self.K, constraint, target, infeasible)
 
     def stored(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class AllConstraints(NamedTuple):
         required, revealed = self
         if constraint is not None:
             constraint = own_copy(constraint)
-            required = required.plus(constraint if row is None else constraint.select(row))
+            required = required.plus(constraint if row is None else constraint.select_unchecked(row))
             revealed = None if revealed is None else revealed.plus(constraint)
         required, found = required.project(target, infeasible)
         return AllConstraints(required, revealed), found

@@ -36,8 +36,10 @@ _KERNELS = {
     "halfspace": ("ball_halfspace", "box_halfspace"),
     "simd.box_halfspace": ("box_halfspace_simd",),
     "simplex": ("simplex_halfspace",),
-    "ledger": ("add_round", "fold"),
-    "values": ("affine_rows", "affine_violation", "norm_loss"),
+    "ledger": ("add_round",),
+    "ledger_fold": ("fold",),
+    "values": ("affine_rows", "norm_loss"),
+    "violation": ("affine_violation",),
 }
 _MEMORY = {"simd.lanes": ("lane_memory",), "workspace": ("workspace_memory",)}
 _MODULE_OF = {name: module for module, names in (_KERNELS | _MEMORY).items() for name in names}
