@@ -149,10 +149,24 @@ def test_quiet_prints_nothing() -> None:
 
 
 def test_list_shows_algorithms_problems_and_sets() -> None:
-    shown = cli("list").stdout
+    shown = CliRunner().invoke(app, ["list"], env={"COLUMNS": "200"}).stdout
     for name in ("clasp", "clasp-f", "recoo", "adagrad", "switch", "olr", "olr-long", "svm", "tracking", "Box"):
         assert name in shown
     assert "lipschitz" in shown
+
+
+def test_list_shows_what_is_known_about_an_algorithm() -> None:
+    lines = cli("list", "algorithms", "--markdown").stdout.splitlines()
+    proved, work = (line for line in lines if line.startswith("| adagrad |"))
+    assert proved == (
+        "| adagrad | 2024 | dynamic | regret √T, CCV₁ √T log T, CCV₂ √T log T | "
+        "regret log T, CCV₁ √(T log T), CCV₂ √(T log T) |"
+    )
+    assert work == (
+        "| adagrad | horizon, lipschitz | projection onto K, a subgradient of g_t | the authors' paper | "
+        "diameter, strong_convexity, weight, rows |"
+    )
+    assert not any("| Box |" in line for line in lines)
 
 
 def test_bench_prints_every_implementation() -> None:
@@ -166,6 +180,7 @@ import numpy as np
 import not_to_be_found
 """
 BAD = {
+    "unknown kind": (["list", "algorithm"], "kind: expected one of algorithms, problems"),
     "unknown problem": (["run", "orl"], "did you mean olr"),
     "unknown experiment": (
         ["reproduce", "olr-lon"],

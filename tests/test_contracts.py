@@ -18,7 +18,8 @@ import cocopt
 from cocopt import Box, constraints, losses, problems, registry, state, steps
 from cocopt.algorithms import Learner
 from cocopt.algorithms.base import Update
-from cocopt.checks import check_algorithm, check_set
+from cocopt.algorithms.facts import Facts
+from cocopt.checks import check_algorithm, check_constraint, check_loss, check_problem, check_schedule, check_set
 from cocopt.cli import app
 from cocopt.errors import InvalidInput, StateError
 
@@ -54,73 +55,8 @@ def check_storable(thing):
     assert again.parameters().keys() == parameters.keys()
 
 
-def points(thing):
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(20, *thing.batch, thing.dim or 2))
-
-
-def check_function(value, gradient, x):
-    """Values and subgradients of a convex function at the points x (P, ..., n)."""
-    f, g = value(x), gradient(x)
-    assert f.shape == x.shape[:-1]
-    assert g.shape == x.shape
-    lower = f[:, None] + np.vecdot(g[:, None], x[None, :] - x[:, None])
-    assert (f[None] >= lower - 1e-9 * (1.0 + np.abs(lower))).all(), "the subgradient inequality fails"
-    small = 1e-6 * np.random.default_rng(1).normal(size=x.shape)
-    slope = (value(x + small) - value(x - small)) / 2.0
-    smooth = np.abs(slope - np.vecdot(g, small)) <= 1e-4 * 1e-6 * (1.0 + np.abs(g).max(axis=-1))
-    assert smooth.mean() > 0.8, "the gradient is not the slope of the value"  # but at kinks
-    for k in range(3):
-        np.testing.assert_allclose(value(x[k]), f[k], rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(gradient(x[k]), g[k], rtol=1e-12, atol=1e-12)
-
-
-def check_loss(loss):
-    x = points(loss)
-    check_function(loss.value, loss.gradient, x)
-    value, gradient = loss.value_and_gradient(x)
-    np.testing.assert_array_equal(value, loss.value(x))
-    np.testing.assert_array_equal(gradient, loss.gradient(x))
-    modulus = np.asarray(loss.strong_convexity)
-    assert modulus.shape in ((), loss.batch)
-    middle = (x[0] + x[1]) / 2
-    gap = (value[0] + value[1]) / 2 - loss.value(middle) - modulus / 8 * np.square(x[0] - x[1]).sum(axis=-1)
-    assert (gap >= -1e-9).all(), "the losses are less strongly convex than they say"
-
-
-def check_constraint(constraint):
-    x = points(constraint)
-    rows, jacobian = constraint.rows(x), constraint.jacobian(x)
-    assert rows.shape == (*x.shape[:-1], constraint.row_count)
-    assert jacobian.shape == (*rows.shape, x.shape[-1])
-    check_function(constraint.value, constraint.gradient, x)
-    np.testing.assert_array_equal(constraint.value(x), rows.max(axis=-1))
-    if constraint.batch == ():
-        for i in range(constraint.row_count):
-            np.testing.assert_allclose(constraint.select(i).rows(x)[..., 0], rows[..., i], rtol=1e-12)
-
-
-def check_schedule(schedule):
-    gradients, last = 0.0, np.inf
-    for t in range(1, 200):
-        gradients += 1.0 + 1.0 / t
-        last = steps.checked_step(schedule, t, gradients, last)  # positive, finite, never increasing
-    each = schedule.step(200, np.array([gradients, 2.0 * gradients]))
-    assert np.shape(each) in ((), (2,))
-
-
-def check_problem(problem):
-    start = problem.start(0, [3, 5])
-    assert problem.K.contains(start).all()
-    np.testing.assert_array_equal(start[1], problem.start(0, [5])[0])
-    x = problem.K.project(np.zeros(problem.K.dim))
-    shown = []
-    for trials in ([3, 5], [5]):
-        _, count, reveal = next(problem.blocks(seed=0, trials=trials, rounds=3))
-        assert count == 3
-        at = np.broadcast_to(x, (len(trials), x.size))
-        shown.append([[None if part is None else part.value(at)[-1] for part in reveal(k)] for k in range(3)])
-    assert shown[0] == shown[1], "the data of a trial depend on the others"
+def check_registered_problem(problem):
+    check_problem(problem)
     assert type(problems.get(type(problem).name)) is type(problem)
 
 
@@ -129,7 +65,7 @@ CHECKS = {
     "loss": check_loss,
     "constraint": check_constraint,
     "schedule": check_schedule,
-    "problem": check_problem,
+    "problem": check_registered_problem,
 }
 
 
@@ -146,7 +82,8 @@ def test_the_contract_of_a_learner_is_kept(name, options, rounds):
 
 def check_registered_algorithm(cls, options, **arguments):
     grows = cls(Box(0.0, 1.0, dim=2), **options).grows
-    check_algorithm(lambda K, start: cls(K, start=start, **options), remembers=grows, **arguments)
+    static = cls.facts is not None and cls.facts.constraints == "static"
+    check_algorithm(lambda K, start: cls(K, start=start, **options), remembers=grows, static=static, **arguments)
 
 
 # ---------------------------------------------------------------- one of each, from outside the package
@@ -218,7 +155,8 @@ def define():
     class Descent(Learner):
         """Projected gradient descent."""
 
-        name, title, promise = "descent", "Descent", "nothing at all"
+        name, title = "descent", "Descent"
+        facts = Facts(1847, "projection onto K", "nothing is reconstructed")
 
         def __init__(self, K, *, start=None, scale=1.0):
             super().__init__(K, start)
@@ -256,7 +194,7 @@ def test_a_class_of_each_kind_from_outside():
     listed = CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
     for name in ("Cube", "Squares", "Below", "harmonic", "noise", "descent"):
         assert name in listed
-    assert "nothing at all" in listed
+    assert "nothing is reconstructed" in listed
     result = cocopt.run("noise", ["descent:scale=2", "clasp:steps=harmonic"], trials=2, rounds=4, jobs=1)
     assert "descent:scale=2" in str(result.summary())
     define()  # the same notebook cell again
@@ -294,7 +232,6 @@ class NewOne(Learner):
     \"\"\"Stays where it is.\"\"\"
 
     name = "new-one"
-    promise = "to stay"
 
     def __init__(self, K: Any, *, start: Any = None) -> None:
         super().__init__(K, start)
@@ -330,7 +267,7 @@ def test_a_new_algorithm_is_one_file(tmp_path):
         learner.tell(losses.Linear([1.0, 0.0]))
         learner.save("state.npz")
         assert cocopt.load("state.npz")._state.memory == 0.5
-        assert "to stay" in CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
+        assert "new-one" in CliRunner().invoke(app, ["list"], env={"COLUMNS": "300"}).stdout
         check_algorithm(lambda K, start: cocopt.NewOne(K, start=start), K=Box(0.0, 1.0, dim=2), rounds=16)
         print(cocopt.run("olr", ["new-one"], trials=2, rounds=3, jobs=1).summary())
         """

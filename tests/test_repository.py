@@ -211,7 +211,6 @@ WORDS_PENDING = {
     "benchmarks/rivals.py",
     "docs/decisions/0009-checked-and-unchecked-methods.md",
     "examples/own_algorithm.py",
-    "src/cocopt/checks.py",
     "src/cocopt/constraints/affine.py",
     "src/cocopt/constraints/selected_row.py",
     "src/cocopt/constraints/stack.py",

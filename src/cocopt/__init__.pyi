@@ -10,7 +10,11 @@ from cocopt.algorithms import CLASP as CLASP
 from cocopt.algorithms import CLASPF as CLASPF
 from cocopt.algorithms import RECOO as RECOO
 from cocopt.algorithms import AdaGrad as AdaGrad
+from cocopt.algorithms import Jenatton as Jenatton
+from cocopt.algorithms import Mahdavi as Mahdavi
 from cocopt.algorithms import Switch as Switch
+from cocopt.algorithms import YuanLamperski as YuanLamperski
+from cocopt.algorithms import YuNeely as YuNeely
 from cocopt.experiments import run as run
 from cocopt.geometry import hinge_prox as hinge_prox
 from cocopt.geometry.project import explain as explain

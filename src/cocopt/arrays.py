@@ -14,10 +14,17 @@ from cocopt.errors import InvalidInput
 Array: TypeAlias = NDArray[np.float64]
 _FLOAT = np.dtype(np.float64)
 
+#: the largest dimension that may be given as a number, where a vector of that length is made of a few characters
+MAX_DIMENSION = 10**8
+
 __all__ = [
+    "MAX_DIMENSION",
     "Array",
     "all_finite",
+    "as_dimension",
+    "as_flag",
     "as_floats",
+    "as_integers",
     "as_points",
     "batch_shape",
     "broadcast",
@@ -26,6 +33,8 @@ __all__ = [
     "frozen",
     "ignore_fp_warnings",
     "make_tuple",
+    "nonnegative_int",
+    "one_of",
     "positive_int",
     "read_only_view",
     "require_finite",
@@ -39,15 +48,32 @@ def as_floats(name: str, value: ArrayLike) -> Array:
     if type(value) is np.ndarray and (value.dtype is _FLOAT or value.dtype == _FLOAT):
         array: Array = value
     else:
-        try:
-            raw = np.asarray(value)
-        except ValueError as error:  # ragged nested lists
-            raise InvalidInput(f"{name}: expected an array of numbers, got {describe(value)} ({error})") from None
-        if raw.dtype.kind not in "biuf":
-            raise InvalidInput(f"{name}: expected an array of real numbers, got {describe(value)}")
-        array = raw.astype(np.float64)
+        array = _as_numbers(name, value, "biuf", "an array of real numbers").astype(np.float64)
     if array.size == 0:
         raise InvalidInput(f"{name}: expected at least one number, got an empty array of shape {array.shape}")
+    return array
+
+
+def as_integers(name: str, value: ArrayLike, expected: str = "integers") -> NDArray[np.integer[Any]]:
+    """An array of integers of any shape that is not empty."""
+    array = _as_numbers(name, value, "iu", expected)
+    if array.size == 0:
+        raise InvalidInput(f"{name}: expected {expected}, got an empty array of shape {array.shape}")
+    return array
+
+
+def _as_numbers(name: str, value: Any, kinds: str, expected: str) -> NDArray[Any]:
+    """A plain array whose dtype is of one of these kinds. A mask would be lost, so a masked array is refused."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise InvalidInput(f"{name}: expected {expected}, got a masked array; fill its gaps first")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as error:  # such as ragged nested lists
+        raise InvalidInput(f"{name}: expected {expected}, got {describe(value)} ({error})") from None
+    if array.dtype.kind not in kinds:
+        raise InvalidInput(f"{name}: expected {expected}, got {describe(value)}")
+    if type(value) in (list, tuple) and any(isinstance(part, np.ma.MaskedArray) for part in value):
+        raise InvalidInput(f"{name}: expected {expected}, got masked arrays in a {type(value).__name__}")
     return array
 
 
@@ -78,29 +104,73 @@ def frozen(array: Array) -> Array:
 
 
 def scalar(name: str, value: Any, *, positive: bool = False, nonnegative: bool = False) -> float:
-    """A finite float, positive or non-negative where asked."""
-    expected = "a positive" if positive else "a non-negative" if nonnegative else "a finite"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name}: expected {expected} number, got {describe(value)}") from None
-    if not np.isfinite(number) or (positive and number <= 0) or (nonnegative and number < 0):
+    """A finite float, positive or non-negative where asked. Text is no number, even if it reads like one."""
+    if type(value) is not float:
+        value = _as_float(name, value, "a positive" if positive else "a non-negative" if nonnegative else "a finite")
+    number: float = value
+    if not math.isfinite(number) or (positive and number <= 0) or (nonnegative and number < 0):
+        expected = "a positive" if positive else "a non-negative" if nonnegative else "a finite"
         raise InvalidInput(f"{name}: expected {expected} number, got {number}")
     return number
 
 
-def positive_int(name: str, value: Any) -> int:
+def _as_float(name: str, value: Any, expected: str) -> float:
+    try:
+        if isinstance(value, str | bytes | bytearray | np.ma.MaskedArray) or (
+            isinstance(value, np.ndarray | np.generic) and (value.ndim > 0 or value.dtype.kind not in "biuf")
+        ):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"{name}: expected {expected} number, got {describe(value)}") from None
+
+
+def positive_int(name: str, value: Any, *, at_most: int | None = None) -> int:
     """An integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidInput(f"{name}: expected a positive integer, got {describe(value)}")
+    if at_most is not None and value > at_most:
+        raise InvalidInput(f"{name}: expected at most {at_most}, got {describe(value)}")
     return int(value)
+
+
+def nonnegative_int(name: str, value: Any) -> int:
+    """An integer of at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InvalidInput(f"{name}: expected a non-negative integer, got {describe(value)}")
+    return int(value)
+
+
+def as_dimension(name: str, value: Any) -> int:
+    """A dimension n that is given as a number: larger ones than `MAX_DIMENSION` are taken for mistakes."""
+    return positive_int(name, value, at_most=MAX_DIMENSION)
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"{name}: expected True or False, got {describe(value)}")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, *known: str) -> Any:
+    """The value of an option, checked to be one of the known strings."""
+    if not isinstance(value, str) or value not in known:
+        shown = [f'"{option}"' for option in known]
+        expected = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+        raise InvalidInput(f"{name}: expected {expected}, got {describe(value)}")
+    return value
 
 
 def describe(value: Any) -> str:
     """What was passed, in a few words, for error messages."""
     if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
-    text = repr(value)
+        kind = "a masked array" if isinstance(value, np.ma.MaskedArray) else "an array"
+        return f"{kind} of {value.dtype} with shape {value.shape}"
+    try:
+        text = repr(value)
+    except Exception:  # such as an integer of more digits than Python prints
+        return f"{type(value).__name__} that cannot be shown"
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 

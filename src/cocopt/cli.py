@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,46 +120,22 @@ def run(
 
 
 @app.command("list")
-def list_() -> None:
-    """List all registered algorithms (what they need and promise), problems, sets, losses, constraints and steps."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+def list_(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="algorithms, problems, sets, losses, constraints or steps. Default: all of them."),
+    ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print tables in Markdown.")] = False,
+) -> None:
+    """List all registered algorithms (rates, needs, provenance), problems, sets, losses, constraints and steps."""
+    with report_errors(None):
+        from rich.console import Console
 
-    from cocopt import registry
-    from cocopt.experiments.algorithms import needs, options
+        from cocopt.experiments.listing import tables
 
-    def doc(cls: type) -> str:
-        line = (cls.__doc__ or " ").strip().partition("\n")[0].rstrip(".:")
-        return re.sub(r"\[`([^`]*)`\]\[[^\]]*\]", r"\1", line)  # cross-references by their text
-
-    console = Console()
-
-    def show(title: str, header: list[str], rows: list[list[str]]) -> None:
-        table = Table(title=title, title_justify="left")
-        for name in header:
-            table.add_column(name, overflow="fold")
-        for row in rows:
-            table.add_row(*map(escape, row))
-        console.print(table)
-
-    rows = []
-    for name, cls in registry.classes("algorithm").items():
-        needed = needs(cls)
-        chosen = [option for option in options(cls) if option not in needed]
-        rows.append([name, ", ".join(needed) or "nothing", ", ".join(chosen), cls.promise])
-    show("Algorithms", ["algorithm", "needs", "options", "promises"], rows)
-    rows = []
-    for name, cls in registry.classes("problem").items():
-        problem = cls()
-        chosen = [f"{key}={value}" for key, value in problem.options.items()]
-        rows.append([name, str(problem.rounds), ", ".join(chosen), doc(cls)])
-    show("Problems", ["problem", "rounds", "options", "what it is"], rows)
-    for kind, title in _KINDS.items():
-        show(title, [kind, "what it is"], [[name, doc(cls)] for name, cls in registry.classes(kind).items()])
-
-
-_KINDS = {"set": "Sets", "loss": "Losses", "constraint": "Constraints", "schedule": "Steps"}
+        console = Console()
+        for table in tables(kind):
+            console.print(table.rich()) if not markdown else typer.echo(table.markdown())
 
 
 @app.command()

@@ -42,7 +42,10 @@ __all__ = [
     "Arrays",
     "Decoder",
     "NonNegative",
+    "NonNegativeRows",
     "Range",
+    "RowNumbers",
+    "Rows",
     "UnknownClass",
     "as_array",
     "as_count",
@@ -78,6 +81,16 @@ class Range(NamedTuple):
 
 #: an array of finite numbers that are at least 0: an annotation for the memory of an algorithm
 NonNegative: TypeAlias = Annotated[Array, Range(0.0, _LARGEST)]
+
+
+class Rows:
+    """Marks an array (..., M) in the memory of an algorithm: one number per trial and row of the constraint."""
+
+
+#: finite numbers per trial and row; None until the first constraint tells how many rows there are
+RowNumbers: TypeAlias = Annotated[Array | None, Range(-_LARGEST, _LARGEST), Rows]
+#: the same for numbers that are at least 0
+NonNegativeRows: TypeAlias = Annotated[Array | None, Range(0.0, _LARGEST), Rows]
 
 
 # ---------------------------------------------------------------- files
@@ -466,7 +479,8 @@ def _pairs(example: Any) -> list[tuple[str, Any]]:
 
 def _field(value: Any, example: Any, batch: tuple[int, ...], where: str, hint: Any) -> Any:
     """A field of a NamedTuple, as its annotation allows."""
-    ranges = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Range)]
+    extras = getattr(hint, "__metadata__", ())
+    ranges = [extra for extra in extras if isinstance(extra, Range)]
     options = _options(hint)
     if value is None and type(None) in options:
         return None
@@ -476,8 +490,11 @@ def _field(value: Any, example: Any, batch: tuple[int, ...], where: str, hint: A
             raise StateError(f"{where}: expected {hint}, got {_outline(value)}")
         if arrays and (value.shape[: len(batch)] != batch or (value.dtype.kind == "f" and np.isnan(value).any())):
             raise StateError(f"{where}: expected numbers with leading axes {batch}, got {describe(value)}")
-        return value
-    found = restore(value, example, batch, where)
+        if Rows in extras and (value.ndim != len(batch) + 1 or value.dtype != np.float64 or value.shape[-1] == 0):
+            raise StateError(f"{where}: expected one number per trial and row, got {describe(value)}")
+        found = value
+    else:
+        found = restore(value, example, batch, where)
     for lower, upper in ranges:
         if not np.all((found >= lower) & (found <= upper)):
             raise StateError(f"{where}: expected numbers from {lower:g} to {upper:g}, got others")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
+from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar, require_diameter
+from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
-from cocopt.arrays import ArrayLike, positive_int, scalar
+from cocopt.arrays import ArrayLike, one_of, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
@@ -79,7 +80,13 @@ class AdaGrad(Learner):
 
     name = "adagrad"
     title = "AdaGrad"
-    promise = "regret √T and CCV₁ √T log T; log T and √(T log T) with strong_convexity"
+    facts = Facts(
+        2024,
+        "projection onto K, a subgradient of g_t",
+        "the authors' paper",
+        convex=Rates.from_sums(Rate(0.5), Rate(0.5, 1.0)),
+        strongly_convex=Rates.from_sums(Rate(0.0, 1.0), Rate(0.5, 0.5)),
+    )
 
     def __init__(
         self,
@@ -119,11 +126,7 @@ class AdaGrad(Learner):
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for the first T rounds, see [`cocopt.theory.bounds_adagrad`][]; T up to the horizon."""
-        for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
-            if scalar(name, constant, nonnegative=True) > self.lipschitz:
-                raise InvalidInput(
-                    f"{name}: expected at most the {self.lipschitz} given at construction, got {constant}"
-                )
+        check_lipschitz(self.lipschitz, lipschitz_f, lipschitz_g)
         return bounds_adagrad(
             T,
             horizon=self.horizon,

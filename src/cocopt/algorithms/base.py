@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import registry, state
+from cocopt.algorithms.facts import Facts, Rates
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -35,17 +36,9 @@ from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["Feedback", "Learner", "Round", "Update", "one_of", "optional_scalar", "require_diameter"]
+__all__ = ["Feedback", "Learner", "Round", "Update", "check_lipschitz", "optional_scalar", "require_diameter"]
 
 _ZERO = np.float64(0.0)
-
-
-def one_of(name: str, value: Any, *options: str) -> Any:
-    """The value of an option, if it is one of these texts."""
-    if not isinstance(value, str) or value not in options:
-        expected = " or ".join(f'"{option}"' for option in options)
-        raise InvalidInput(f"{name}: expected {expected}, got {describe(value)}")
-    return value
 
 
 def optional_scalar(name: str, value: Any, *, positive: bool = False, nonnegative: bool = False) -> float | None:
@@ -59,6 +52,13 @@ def require_diameter(K: ConvexSet, diameter: float | None) -> float:
     if not 0.0 < D < np.inf:
         raise InvalidInput(f"diameter: expected a positive number, since that of K is {D}, got {diameter}")
     return D
+
+
+def check_lipschitz(assumed: float, lipschitz_f: float, lipschitz_g: float) -> None:
+    """An error if a Lipschitz constant exceeds the one that a learner was told at construction."""
+    for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
+        if scalar(name, constant, nonnegative=True) > assumed:
+            raise InvalidInput(f"{name}: expected at most the {assumed} given at construction, got {constant}")
 
 
 class Round(NamedTuple):
@@ -133,8 +133,8 @@ class Learner(ABC):
     name: ClassVar[str]
     #: the name in figures; by default that of the class
     title: ClassVar[str] = ""
-    #: the rates that are proved, in a few words
-    promise: ClassVar[str] = ""
+    #: rates, needs, work per round and provenance; None for an algorithm that says nothing about itself
+    facts: ClassVar[Facts | None] = None
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
     #: whether the memory may grow with the number of rounds
@@ -167,6 +167,18 @@ class Learner(ABC):
     def example_options(cls) -> list[dict[str, Any]]:
         """Constructor arguments beside K and start, with which the contract tests are run."""
         return [{}]
+
+    @property
+    def rates(self) -> Rates | None:
+        """The rates that are proved for this configuration; None where nothing is."""
+        if self.facts is None:
+            return None
+        return self.facts.strongly_convex if getattr(self, "strong_convexity", None) else self.facts.convex
+
+    @property
+    def static(self) -> bool:
+        """Whether the constraint must be the same in every round."""
+        return self.facts is not None and self.facts.constraints == "static"
 
     @property
     def t(self) -> int:

@@ -7,10 +7,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of
+from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
-from cocopt.algorithms.step_state import StepState
-from cocopt.arrays import ArrayLike, make_tuple, positive_int
+from cocopt.algorithms.facts import Facts, Rate, Rates
+from cocopt.algorithms.step_state import StepState, rates_of_schedule
+from cocopt.arrays import ArrayLike, make_tuple, one_of, positive_int
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule
@@ -81,7 +82,13 @@ class CLASP(Learner):
 
     name = "clasp"
     title = "CLASP"
-    promise = "regret √T and CCV₂ √T; log T and log T with steps=strongly-convex"
+    facts = Facts(
+        2025,
+        "projection onto K ∩ {g_t ≤ 0}",
+        "the paper",
+        convex=Rates.from_squares(Rate(0.5), Rate(0.5)),
+        strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
+    )
 
     def __init__(
         self,
@@ -104,6 +111,10 @@ class CLASP(Learner):
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:
         return [{}, {"rows": "worst"}, {"window": 3}, {"window": None}, {"window": None, "rows": "worst"}]
+
+    @property
+    def rates(self) -> Rates | None:
+        return rates_of_schedule(self.steps, self.facts)
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds`][]."""

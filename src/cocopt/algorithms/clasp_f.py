@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of
-from cocopt.algorithms.step_state import StepState
-from cocopt.arrays import ArrayLike, all_finite, squared_norm
+from cocopt.algorithms.base import Feedback, Learner, Update
+from cocopt.algorithms.facts import Facts, Rate, Rates
+from cocopt.algorithms.step_state import StepState, rates_of_schedule
+from cocopt.arrays import ArrayLike, all_finite, one_of, squared_norm
 from cocopt.geometry.cutter import cut, largest_row
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
@@ -67,7 +68,13 @@ class CLASPF(Learner):
 
     name = "clasp-f"
     title = "CLASP-F"
-    promise = "as CLASP, with projections onto K alone"
+    facts = Facts(
+        2026,
+        "2 projections onto K, a subgradient of g_t",
+        "update: the authors' code; constants derived here",
+        convex=Rates.from_squares(Rate(0.5), Rate(0.5)),
+        strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
+    )
 
     def __init__(
         self,
@@ -86,6 +93,10 @@ class CLASPF(Learner):
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:
         return [{}, {"gradient_at": "xb"}, {"steps": Adaptive(1.0)}, {"steps": StronglyConvex(0.1)}]
+
+    @property
+    def rates(self) -> Rates | None:
+        return rates_of_schedule(self.steps, self.facts)
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
         """What is promised for T rounds, see [`cocopt.theory.bounds_clasp_f`][]."""

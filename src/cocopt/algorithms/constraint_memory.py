@@ -22,7 +22,14 @@ from cocopt.geometry.project import Projection
 from cocopt.sets.base import ConvexSet
 from cocopt.state import as_fields
 
-__all__ = ["AllConstraints", "ConstraintMemory", "ConstraintWindow", "CurrentConstraint", "own_copy"]
+__all__ = [
+    "AllConstraints",
+    "ConstraintMemory",
+    "ConstraintWindow",
+    "CurrentConstraint",
+    "fitting_constraint",
+    "own_copy",
+]
 
 
 class CurrentConstraint(NamedTuple):
@@ -101,7 +108,7 @@ class ConstraintWindow(NamedTuple):
         for one in earlier:
             if one is not None:
                 constraint, row = as_fields(one, "constraint", "row")
-                one = _Remembered(_fitting(constraint, self.K, batch), row)
+                one = _Remembered(fitting_constraint(constraint, self.K, batch), row)
                 rows = np.asarray(one.required.rows(np.zeros((*batch, self.K.dim))))
                 if rows.shape != (*batch, 1 if row is not None else constraint.row_count):
                     raise StateError(f"row: expected one row of the constraint per trial, got {row}")
@@ -182,7 +189,7 @@ def _project(K: ConvexSet, constraint: Constraint | None, target: Array, infeasi
     return solve(Request(K, constraint, target, infeasible=infeasible))
 
 
-def _fitting(constraint: Any, K: ConvexSet, batch: tuple[int, ...]) -> Constraint:
+def fitting_constraint(constraint: Any, K: ConvexSet, batch: tuple[int, ...]) -> Constraint:
     """A stored constraint, if it is one, of this dimension and for these trials."""
     if not isinstance(constraint, Constraint) or constraint.dim not in (None, K.dim):
         raise StateError(f"constraint: expected a constraint of dimension {K.dim}, got {type(constraint).__name__}")

@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar
-from cocopt.arrays import ArrayLike, scalar
+from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar
+from cocopt.algorithms.facts import Facts, Rate, Rates
+from cocopt.arrays import ArrayLike, one_of, scalar
 from cocopt.geometry.prox import solve_hinge_prox
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
@@ -73,7 +74,13 @@ class RECOO(Learner):
 
     name = "recoo"
     title = "RECOO"
-    promise = "regret √T and CCV₁ T^(3/4); log T and √(T log T) with strong_convexity"
+    facts = Facts(
+        2022,
+        "hinge prox of g_t over K",
+        "update: restated in Sinha and Vaze (2024); constants derived here",
+        convex=Rates.from_squares(Rate(0.5), Rate(0.5)),
+        strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
+    )
 
     def __init__(
         self,

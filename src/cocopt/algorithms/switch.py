@@ -8,10 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.algorithms.base import Feedback, Learner, Update, one_of, optional_scalar, require_diameter
+from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar, require_diameter
 from cocopt.algorithms.constraint_memory import own_copy
+from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.surrogate import Surrogate, SurrogateMemory
-from cocopt.arrays import ArrayLike, positive_int, scalar
+from cocopt.arrays import ArrayLike, one_of, positive_int, scalar
 from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.metrics import CompensatedSum
 from cocopt.registry import register
@@ -82,7 +83,12 @@ class Switch(Learner):
 
     name = "switch"
     title = "Switch"
-    promise = "regret √T and CCV₁ √T log T, O(1) for friendly constraints"
+    facts = Facts(
+        2025,
+        "2 projections onto K and all constraints so far",
+        "the authors' paper; constant of the regret derived here",
+        convex=Rates.from_sums(Rate(0.5), Rate(0.5, 1.0)),
+    )
     grows = True
 
     def __init__(

@@ -153,6 +153,23 @@ class Constraint(ABC):
         """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box cannot say them."""
         raise TypeError(f"{type(self).__name__} does not say its parameters")
 
+    def equals(self, other: Constraint) -> bool:
+        """Whether the other is of the same class with the same arguments; a black box equals itself alone.
+
+        Examples
+        --------
+        >>> from cocopt import constraints
+        >>> g = constraints.Affine([1.0, 2.0], 3.0)
+        >>> g.equals(constraints.Affine([1.0, 2.0], 3.0)), g.equals(constraints.Affine([1.0, 2.0], 4.0))
+        (True, False)
+        """
+        if self is other:
+            return True
+        try:
+            return type(self) is type(other) and _equal(self.parameters(), other.parameters())
+        except TypeError:  # it cannot say its arguments
+            return False
+
     def check_points(self, x: ArrayLike) -> Array:
         """Points (..., n) whose leading axes fit those of the data."""
         return check_points(x, self.dim, self.batch)
@@ -187,6 +204,15 @@ class Constraint(ABC):
     def __repr__(self) -> str:
         inner = ", ".join(f"{name} of shape {array.shape}" for name, array, _ in self.data_arrays())
         return f"{type(self).__name__}({inner})"
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether arguments of constraints are the same."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return one.equals(other) if isinstance(one, Constraint) else bool(np.array_equal(one, other))
 
 
 def data_batch_shape(constraint: Constraint, x: Array) -> tuple[int, ...]:

@@ -63,6 +63,13 @@ class Function(Constraint):
     def check_points(self, x: ArrayLike) -> Array:
         return require_finite("x", super().check_points(x))  # else the callables would be blamed
 
+    def equals(self, other: Constraint) -> bool:
+        """Whether the other calls the same functions."""
+        if not isinstance(other, Function):
+            return False
+        pairs = ((self._value, other._value), (self._gradient, other._gradient))
+        return all(one.call == two.call and one.vectorized == two.vectorized for one, two in pairs)
+
     def __repr__(self) -> str:
         return f"Function(value={self._value.call!r}, gradient={self._gradient.call!r})"
 

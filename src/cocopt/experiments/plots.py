@@ -79,9 +79,9 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
         axes.plot(t, mean, **line_style(i))
         axes.fill_between(t, low, high, color=line_style(i)["color"], alpha=0.2, linewidth=0)
         means.append(mean)
-        bound = result.bounds(label) if bounds else None
+        bound = getattr(result.bounds(label), metric, None) if bounds else None
         if bound is not None:
-            axes.plot(result.points, getattr(bound, metric), **line_style(i), linewidth=0.7, alpha=0.8)
+            axes.plot(result.points, bound, **line_style(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
     _set_scales(axes, result.rounds, means, signed=metric == "regret", logarithmic=bounds)
 

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cocopt.arrays import Array, describe, positive_int
+from cocopt.arrays import Array, as_integers, describe, nonnegative_int, positive_int
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["BlockProblem", "MixedConstraint", "MixedLoss", "Problem", "check_seed", "one_of", "trial_numbers"]
+__all__ = ["BlockProblem", "MixedConstraint", "MixedLoss", "Problem", "check_seed", "trial_numbers"]
 
 #: what a round reveals
 Pair: TypeAlias = tuple[Loss | None, Constraint | None]
@@ -269,13 +269,6 @@ class MixedConstraint(Constraint):
         return MixedConstraint(chosen) if isinstance(chosen, np.ndarray) else chosen
 
 
-def one_of(name: str, value: str, *known: str) -> str:
-    """The value of an option, checked to be one of the known ones."""
-    if not isinstance(value, str) or value not in known:
-        raise InvalidInput(f"{name}: expected one of {', '.join(known)}, got {describe(value)}")
-    return value
-
-
 def _is_pair(value: Any) -> bool:
     """Whether it is (loss, constraint), each of which may be None."""
     if not (isinstance(value, tuple) and len(value) == 2):
@@ -326,27 +319,17 @@ def _array_arguments(member: Any) -> dict[str, Array]:
     return arguments if all(isinstance(value, np.ndarray) for value in arguments.values()) else {}
 
 
-def check_seed(seed: Any) -> int:
+def check_seed(seed: int) -> int:
     """A non-negative integer."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidInput(f"seed: expected a non-negative integer, got {describe(seed)}")
-    return int(seed)
+    return nonnegative_int("seed", seed)
 
 
 def trial_numbers(trials: ArrayLike) -> Sequence[int]:
     """The numbers of some trials as a list of integers, checked."""
-    try:
-        chosen = np.asarray(trials)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}") from error
-    if (
-        np.ma.is_masked(trials)
-        or chosen.ndim != 1
-        or chosen.size == 0
-        or chosen.dtype.kind not in "iu"
-        or chosen.min() < 0
-    ):
-        raise InvalidInput(f"trials: expected trial numbers from 0 on, got {describe(trials)}")
+    expected = "trial numbers from 0 on"
+    chosen = as_integers("trials", trials, expected)
+    if chosen.ndim != 1 or chosen.min() < 0:
+        raise InvalidInput(f"trials: expected {expected}, got {describe(trials)}")
     return [int(k) for k in chosen]
 
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array, ArrayLike
+from cocopt.arrays import Array, ArrayLike, one_of
 from cocopt.constraints import Affine
 from cocopt.losses import Distance
-from cocopt.problems.base import BlockProblem, one_of
+from cocopt.problems.base import BlockProblem
 from cocopt.registry import register
 from cocopt.sets.box import Box
 

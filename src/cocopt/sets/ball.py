@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
 from cocopt.registry import register
-from cocopt.sets.base import ConvexSet, as_center, largest, rounding
+from cocopt.sets.base import ConvexSet, as_center, exceeds_rounding, largest, rounding, unit_vectors
 
 __all__ = ["Ball"]
 
@@ -54,6 +55,27 @@ class Ball(ConvexSet):
         excess: Array = np.linalg.norm(point - self.center, axis=-1) - self.radius
         return np.maximum(excess, 0.0)
 
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        return self.center - self.radius * unit_vectors(direction)
+
+    def separate_unchecked(self, point: Array) -> Array:
+        return np.where(exceeds_rounding(self, self.violation_unchecked(point), point), point - self.center, 0.0)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        return vector if self.full_dimensional else np.zeros_like(vector)
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return self.radius > 0.0
+
+    @cached_property
+    def inner_radius(self) -> float:
+        return self.radius
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return self.radius
+
     @property
     def diameter(self) -> float:
         return 2 * self.radius
@@ -76,4 +98,4 @@ class Ball(ConvexSet):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        return [cls([0.1, -0.2, 0.3], 1.5), cls(0.0, 1.0, dim=1)]
+        return [cls([0.1, -0.2, 0.3], 1.5), cls(0.0, 1.0, dim=1), cls([1.0, 2.0], 0.0)]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, as_points, frozen, positive_int, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from cocopt.sets.polyhedral_oracles import PolyhedralOracles
 
 __all__ = ["ConvexSet", "Polyhedral"]
 
@@ -28,8 +32,11 @@ class ConvexSet(ABC):
     """A non-empty closed convex set K in R^n.
 
     A new set needs `dim`, `project_unchecked` and `violation_unchecked`; `diameter`, `polyhedral` and (where K is
-    curved) `cones` open faster methods and more algorithms. Sets are immutable. Points are (..., n): leading
-    axes are trials.
+    curved) `cones` open faster methods and more algorithms. Projection-free algorithms need some of
+    `minimise_linear_unchecked`, `separate_unchecked`, `center`, `inner_radius` and `outer_radius`; a set with
+    `polyhedral` has all of them, by linear programs unless it defines faster ones. A set in a proper affine subspace
+    defines `project_direction_unchecked` and `full_dimensional`. Sets are immutable. Points are (..., n): leading axes
+    are trials.
 
     Examples
     --------
@@ -69,6 +76,74 @@ class ConvexSet(ABC):
         inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = self.violation_unchecked(points) <= tol * scale
         return inside
 
+    def minimise_linear(self, direction: ArrayLike) -> Array:
+        """argmin over x in K of ⟨direction, x⟩, for each direction of shape (..., n): the linear minimiser.
+
+        Of several minimisers always the same one is returned; a zero direction has some point of K.
+
+        Raises
+        ------
+        InvalidInput
+            If K is unbounded in such a direction, or has no linear minimiser.
+
+        Examples
+        --------
+        >>> from cocopt import Ball, Simplex
+        >>> Simplex(3).minimise_linear([[3.0, 1.0, 2.0], [0.0, 0.0, -1.0]])
+        array([[0., 1., 0.],
+               [0., 0., 1.]])
+        >>> Ball(0, 2.0, dim=2).minimise_linear([3.0, -4.0])
+        array([-1.2,  1.6])
+        """
+        return self.minimise_linear_unchecked(require_finite("direction", as_points("direction", direction, self.dim)))
+
+    def separate(self, point: ArrayLike) -> Array:
+        """Normals n with ⟨n, point − z⟩ > 0 for all z in K, of shape (..., n); 0 for points of K.
+
+        The hyperplane {x : ⟨n, x − point⟩ = 0} separates the point from K. A violation within rounding counts as none.
+        No projection is computed. The length of a normal has no meaning. For a point of the affine hull of K,
+        ``project_direction(n)`` separates too, and is orthogonal to no direction of the hull.
+
+        Examples
+        --------
+        >>> from cocopt import Ball, Simplex
+        >>> Ball(0, 1.0, dim=2).separate([[3.0, 4.0], [0.0, 0.5]])
+        array([[3., 4.],
+               [0., 0.]])
+        >>> Simplex(2).separate([1.5, -0.5])
+        array([ 0., -1.])
+        """
+        return self.separate_unchecked(require_finite("point", as_points("point", point, self.dim)))
+
+    def project_direction(self, vector: ArrayLike) -> Array:
+        """P_V vector, where V is the direction space of the affine hull of K, {λ(x − y) : x, y in K}.
+
+        For x, y in K and any c, ⟨c, x − y⟩ = ⟨P_V c, x − y⟩: only this part of a gradient matters on K. A set that does
+        not define it returns the vector itself, for which this is true as well.
+
+        Examples
+        --------
+        >>> from cocopt import Box, Simplex
+        >>> Simplex(3).project_direction([1.0, 2.0, 6.0])
+        array([-2., -1.,  3.])
+        >>> Box([0.0, 1.0], [1.0, 1.0]).project_direction([5.0, 5.0])
+        array([5., 0.])
+        """
+        return self.project_direction_unchecked(require_finite("vector", as_points("vector", vector, self.dim)))
+
+    def project_affine_hull(self, point: ArrayLike) -> Array:
+        """The point of the affine hull of K nearest to ``point``: c + P_V(point − c), c the centre.
+
+        This is linear algebra, no projection onto K; ``point`` itself where K is full-dimensional.
+
+        Examples
+        --------
+        >>> from cocopt import Simplex
+        >>> Simplex(2).project_affine_hull([3.0, 0.0])
+        array([ 2., -1.])
+        """
+        return self.project_affine_hull_unchecked(require_finite("point", as_points("point", point, self.dim)))
+
     @abstractmethod
     def project_unchecked(self, point: Array) -> Array:
         """The projection, on checked input; returns points of K bit for bit."""
@@ -76,6 +151,72 @@ class ConvexSet(ABC):
     @abstractmethod
     def violation_unchecked(self, point: Array) -> Array:
         """The violation, on checked input."""
+
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        """The linear minimiser, on checked input."""
+        return self._require_oracles("minimise_linear_unchecked").minimise_linear(direction)
+
+    def separate_unchecked(self, point: Array) -> Array:
+        """The separating normals, on checked input."""
+        return self._require_oracles("separate_unchecked").separate(point)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        """P_V vector, on checked input; may return the same array."""
+        return vector if self.polyhedral_oracles is None else self.polyhedral_oracles.hull.along(vector)
+
+    def project_affine_hull_unchecked(self, point: Array) -> Array:
+        """The nearest point of the affine hull, on checked input; may return the same array."""
+        if self.full_dimensional:
+            return point
+        return self.center + self.project_direction_unchecked(point - self.center)
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        """Whether P_V is the identity, so that `project_direction` may be left out; True if nothing is known."""
+        return self.polyhedral_oracles is None or len(self.polyhedral_oracles.hull.Q) == 0
+
+    @cached_property
+    def center(self) -> Array:
+        """The point c to which `inner_radius` and `outer_radius` refer; of a polyhedron the Chebyshev centre.
+
+        Examples
+        --------
+        >>> from cocopt import Simplex
+        >>> K = Simplex(4)
+        >>> K.center, round(K.inner_radius, 6), round(K.outer_radius, 6)
+        (array([0.25, 0.25, 0.25, 0.25]), 0.288675, 0.866025)
+        """
+        return self._require_oracles("center").center
+
+    @cached_property
+    def inner_radius(self) -> float:
+        """r with {x in the affine hull of K : ‖x − c‖ ≤ r} ⊂ K, c the `center`; 0 if K is a single point.
+
+        It is finite, even if K contains balls of any size.
+        """
+        return self._require_oracles("inner_radius").inner_radius
+
+    @cached_property
+    def outer_radius(self) -> float:
+        """R with ‖x − c‖ ≤ R for all x in K, c the `center`; ``inf`` if K is unbounded.
+
+        The least one, except for polyhedra, where it refers to the bounding box.
+        """
+        return self._require_oracles("outer_radius").outer_radius
+
+    @cached_property
+    def polyhedral_oracles(self) -> PolyhedralOracles | None:
+        """What follows from `polyhedral` by linear programs, each solved on first use; None without it."""
+        if self.polyhedral() is None:
+            return None
+        from cocopt.sets.polyhedral_oracles import PolyhedralOracles
+
+        return PolyhedralOracles(self)
+
+    def _require_oracles(self, name: str) -> PolyhedralOracles:
+        if self.polyhedral_oracles is None:
+            raise InvalidInput(f"K: expected a set that defines {name}, got {self!r}, whose class does not")
+        return self.polyhedral_oracles
 
     @property
     def diameter(self) -> float:
@@ -153,6 +294,21 @@ def largest(*data: ArrayLike) -> float:
 def rounding(dim: int, size: float) -> float:
     """What rounding alone may add to a violation, for data of this size; less does not count as outside."""
     return float(4 * np.finfo(np.float64).eps * np.sqrt(dim) * size)
+
+
+def unit_vectors(vectors: Array) -> Array:
+    """v/‖v‖ for each vector (..., n), of any size; 0 for a zero vector."""
+    size = np.abs(vectors).max(axis=-1, keepdims=True)  # first, lest squares overflow or vanish
+    scaled = vectors / np.where(size > 0.0, size, 1.0)
+    units: Array = scaled / np.maximum(np.linalg.norm(scaled, axis=-1, keepdims=True), 1.0)
+    return units
+
+
+def exceeds_rounding(K: ConvexSet, violation: Array, point: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether points are outside of a bounded K by more than rounding, of shape (..., 1)."""
+    size = np.maximum(np.abs(point).max(axis=-1), K.scale)
+    outside: np.ndarray[Any, np.dtype[np.bool_]] = np.asarray(violation > rounding(K.dim, 1.0) * size)[..., None]
+    return outside
 
 
 def _short(value: Any) -> str:

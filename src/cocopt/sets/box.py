@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -69,6 +70,54 @@ class Box(ConvexSet):
         worst: Array = np.maximum(excess.max(axis=-1), 0.0)
         return worst
 
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        """Where the direction is 0, the lower bound (or a finite point, if it is infinite)."""
+        corner = np.where(direction > 0.0, self.lower, np.where(direction < 0.0, self.upper, self._finite_corner))
+        if not np.isfinite(corner).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(corner))[0])
+            raise InvalidInput(
+                f"direction: expected one in which K has a linear minimiser, got {direction[index]} at index {index}, "
+                f"along which {self!r} is unbounded"
+            )
+        return corner
+
+    def separate_unchecked(self, point: Array) -> Array:
+        # comparisons with bounds are exact: there is no rounding to allow for
+        return np.maximum(point - self.upper, 0.0) - np.maximum(self.lower - point, 0.0)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        return vector if self.full_dimensional else np.where(self.lower < self.upper, vector, 0.0)
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return bool((self.lower < self.upper).all())
+
+    @cached_property
+    def _finite_corner(self) -> Array:
+        low, high = np.isfinite(self.lower), np.isfinite(self.upper)
+        return frozen(np.where(low, self.lower, np.where(high, self.upper, 0.0)))
+
+    @cached_property
+    def center(self) -> Array:
+        """The middle; in a coordinate with one bound the point `inner_radius` away from it, 0 in one without."""
+        low, high = np.isfinite(self.lower), np.isfinite(self.upper)
+        inward = np.where(low, self.inner_radius, np.where(high, -self.inner_radius, 0.0))
+        middle = np.where(low, self.lower, 0.0) / 2 + np.where(high, self.upper, 0.0) / 2
+        return frozen(np.where(low & high, middle, self._finite_corner + inward))
+
+    @cached_property
+    def inner_radius(self) -> float:
+        half = self.upper / 2 - self.lower / 2
+        positive = half[half > 0.0]
+        if positive.size == 0:
+            return 0.0
+        least = float(positive.min())
+        return least if np.isfinite(least) else self.scale
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return float(np.linalg.norm(self.upper / 2 - self.lower / 2))
+
     @property
     def diameter(self) -> float:
         return float(np.linalg.norm(self.upper - self.lower))
@@ -87,4 +136,4 @@ class Box(ConvexSet):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        return [cls(0.0, 1.0, dim=3), cls([-np.inf, 0.0], [1.0, np.inf])]
+        return [cls(0.0, 1.0, dim=3), cls([-np.inf, 0.0], [1.0, np.inf]), cls([0.0, 2.0], [1.0, 2.0])]

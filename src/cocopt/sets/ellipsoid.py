@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,8 @@ from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.registry import register
-from cocopt.sets.base import ConvexSet, as_center, largest, rounding
+from cocopt.sets.base import ConvexSet, as_center, largest, rounding, unit_vectors
+from cocopt.tolerances import TINY
 
 __all__ = ["Ellipsoid"]
 
@@ -78,6 +80,34 @@ class Ellipsoid(ConvexSet):
             slope = np.where(active, (terms * inverse).sum(axis=-1, keepdims=True), 1.0)
             mu = mu + np.where(active, excess * phi / slope, 0.0)
         raise SolverFailure("Ellipsoid: the secular equation was not solved to rounding in 100 Newton steps")
+
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        # P d/√(dᵀP d) = U diag(σ) w/‖w‖, w = diag(σ) Uᵀ d
+        return self.center - (self._sigma * unit_vectors((direction @ self._axes) * self._sigma)) @ self._axes.T
+
+    def separate_unchecked(self, point: Array) -> Array:
+        z = (point - self.center) @ self._axes / self._sigma
+        gauge = np.linalg.norm(z, axis=-1, keepdims=True)
+        normal = z / self._sigma
+        # The plane with this normal through c + (point − c)/gauge touches K; the point is this far beyond it.
+        distance = gauge * (gauge - 1.0) / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), TINY)
+        size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
+        return np.where(distance > rounding(self.dim, 1.0) * size, normal @ self._axes.T, 0.0)
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return True
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        return vector
+
+    @cached_property
+    def inner_radius(self) -> float:
+        return float(self._sigma[-1])
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return float(self._sigma[0])
 
     @property
     def diameter(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -58,6 +59,44 @@ class Halfspace(ConvexSet):
 
     def violation_unchecked(self, point: Array) -> Array:
         return np.maximum(point @ self._unit - self._offset, 0.0)
+
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        """The point of the boundary nearest to 0 for directions −λa, λ ≥ 0; an error for all others."""
+        slope = direction @ self._unit
+        across = np.linalg.norm(direction - slope[..., None] * self._unit, axis=-1)
+        unbounded = (slope > 0.0) | (across > rounding(self.dim, 1.0) * np.abs(direction).max(axis=-1))
+        if unbounded.any():
+            index = tuple(int(i) for i in np.argwhere(unbounded)[0])
+            raise InvalidInput(
+                f"direction: expected one in which K has a linear minimiser, got {direction[index]}, "
+                f"along which {self!r} is unbounded"
+            )
+        return np.broadcast_to(self._offset * self._unit, direction.shape).copy()
+
+    def separate_unchecked(self, point: Array) -> Array:
+        noise = rounding(self.dim, 1.0) * (np.abs(point) @ np.abs(self._unit) + abs(self._offset))
+        outside = point @ self._unit - self._offset > noise
+        return np.where(np.asarray(outside)[..., None], self._unit, 0.0)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        return vector
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return True
+
+    @cached_property
+    def center(self) -> Array:
+        """A point at the distance `inner_radius` from the boundary."""
+        return frozen((self._offset - self.inner_radius) * self._unit)
+
+    @cached_property
+    def inner_radius(self) -> float:
+        return self.scale
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return float("inf")
 
     @property
     def scale(self) -> float:

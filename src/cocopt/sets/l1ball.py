@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
 from cocopt.registry import register
-from cocopt.sets.base import ConvexSet, as_center, largest, rounding
+from cocopt.sets.base import ConvexSet, as_center, exceeds_rounding, largest, rounding
 from cocopt.sets.simplex import project_simplex
 
 __all__ = ["L1Ball"]
@@ -52,6 +54,30 @@ class L1Ball(ConvexSet):
         distance: Array = np.maximum(excess / np.sqrt(self.dim), 0.0)
         return distance
 
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        best = np.abs(direction).argmax(axis=-1)[..., None]  # the first of several
+        away = np.where(direction > 0.0, -self.radius, self.radius)
+        return self.center + np.where(np.arange(self.dim) == best, away, 0.0)
+
+    def separate_unchecked(self, point: Array) -> Array:
+        outside = exceeds_rounding(self, self.violation_unchecked(point), point)
+        return np.where(outside, np.sign(point - self.center), 0.0)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        return vector if self.full_dimensional else np.zeros_like(vector)
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return self.radius > 0.0
+
+    @cached_property
+    def inner_radius(self) -> float:
+        return self.radius / sqrt(self.dim)
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return self.radius
+
     @property
     def diameter(self) -> float:
         return 2 * self.radius
@@ -75,4 +101,4 @@ class L1Ball(ConvexSet):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        return [cls([0.0, 1.0, -1.0], 2.0)]
+        return [cls([0.0, 1.0, -1.0], 2.0), cls([1.0, 2.0], 0.0)]

@@ -12,6 +12,7 @@ from cocopt.errors import EmptySet, InvalidInput, SolverFailure
 from cocopt.kernels.status import CONVERGED
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
+from cocopt.sets.polyhedral_oracles import PolyhedralOracles
 from cocopt.solvers.solution import Solution
 from cocopt.tolerances import FEASIBILITY
 
@@ -96,16 +97,14 @@ class Polyhedron(ConvexSet):
         return worst
 
     @cached_property
+    def polyhedral_oracles(self) -> PolyhedralOracles:
+        return PolyhedralOracles(self)
+
+    @cached_property
     def diameter(self) -> float:
         """An upper bound of max ‖x − y‖: the diagonal of the bounding box; ``inf`` if unbounded."""
-        width, poly = np.zeros(self.dim), self.polyhedral()
-        for i, unit in enumerate(np.eye(self.dim)):
-            for direction in (unit, -unit):
-                solution = self._minimise(direction, poly)
-                if solution.status != CONVERGED:  # K is not empty, so it has no bound this way
-                    return float("inf")
-                width[i] -= direction @ solution.point
-        return float(np.linalg.norm(np.maximum(width, 0.0)))
+        lower, upper = self.polyhedral_oracles.bounding_box
+        return float(np.linalg.norm(np.maximum(upper - lower, 0.0)))
 
     @cached_property
     def scale(self) -> float:
@@ -130,4 +129,11 @@ class Polyhedron(ConvexSet):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        return [cls([[1.0, 0.0], [-1.0, 0.3], [0.0, -1.0]], [1.0, 0.1, 0.5])]
+        return [
+            cls([[1.0, 0.0], [-1.0, 0.3], [0.0, -1.0]], [1.0, 0.1, 0.5]),
+            cls(
+                [[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]],
+                [1.0, -1.0, 0.0, 0.0, 0.0],
+            ),
+            cls([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [0.0, 0.0, 0.0]),
+        ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, frozen
 from cocopt.cones import Cones, stack
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
@@ -46,17 +47,43 @@ class Product(ConvexSet):
         self._cuts = np.cumsum([part.dim for part in parts])[:-1]
 
     def project_unchecked(self, point: Array) -> Array:
-        pieces = np.split(point, self._cuts, axis=-1)
-        return np.concatenate(
-            [part.project_unchecked(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=-1
-        )
+        return np.concatenate([part.project_unchecked(piece) for part, piece in self._pieces(point)], axis=-1)
 
     def violation_unchecked(self, point: Array) -> Array:
-        pieces = np.split(point, self._cuts, axis=-1)
-        worst: Array = np.max(
-            [part.violation_unchecked(piece) for part, piece in zip(self.sets, pieces, strict=True)], axis=0
-        )
+        worst: Array = np.max([part.violation_unchecked(piece) for part, piece in self._pieces(point)], axis=0)
         return worst
+
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        return np.concatenate([part.minimise_linear_unchecked(d) for part, d in self._pieces(direction)], axis=-1)
+
+    def separate_unchecked(self, point: Array) -> Array:
+        return np.concatenate([part.separate_unchecked(piece) for part, piece in self._pieces(point)], axis=-1)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        if self.full_dimensional:
+            return vector
+        return np.concatenate([part.project_direction_unchecked(v) for part, v in self._pieces(vector)], axis=-1)
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return all(part.full_dimensional for part in self.sets)
+
+    @cached_property
+    def center(self) -> Array:
+        return frozen(np.concatenate([part.center for part in self.sets]))
+
+    @cached_property
+    def inner_radius(self) -> float:
+        """The least of the parts that are no single points, which leave the ball of the others as it is."""
+        return min((r for part in self.sets if (r := part.inner_radius) > 0.0), default=0.0)
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return float(np.linalg.norm([part.outer_radius for part in self.sets]))
+
+    def _pieces(self, point: Array) -> Iterable[tuple[ConvexSet, Array]]:
+        """Each part with its coordinates."""
+        return zip(self.sets, np.split(point, self._cuts, axis=-1), strict=True)
 
     @property
     def diameter(self) -> float:
@@ -117,4 +144,7 @@ class Product(ConvexSet):
         from cocopt.sets.box import Box
         from cocopt.sets.simplex import Simplex
 
-        return [cls([Box(0.0, 1.0, dim=2), cls([Simplex(2), Ball(0.0, 1.0, dim=1)])])]
+        return [
+            cls([Box(0.0, 1.0, dim=2), cls([Simplex(2), Ball(0.0, 1.0, dim=1)])]),
+            cls([Simplex(1), Ball(1.0, 0.0, dim=2)]),
+        ]

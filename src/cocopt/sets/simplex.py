@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 from typing import Any, Self
 
 import numpy as np
 
-from cocopt.arrays import Array, positive_int, scalar
+from cocopt.arrays import Array, frozen, positive_int, scalar
 from cocopt.registry import register
-from cocopt.sets.base import ConvexSet, Polyhedral, rounding
+from cocopt.sets.base import ConvexSet, Polyhedral, exceeds_rounding, rounding
 
 __all__ = ["Simplex"]
 
@@ -50,6 +51,37 @@ class Simplex(ConvexSet):
         worst: Array = np.maximum(off_plane, (-point).max(axis=-1))
         return worst
 
+    def minimise_linear_unchecked(self, direction: Array) -> Array:
+        best = direction.argmin(axis=-1)[..., None]  # the first of several
+        return np.where(np.arange(self.dim) == best, self.total, 0.0)
+
+    def separate_unchecked(self, point: Array) -> Array:
+        excess, worst = point.sum(axis=-1) - self.total, point.argmin(axis=-1)[..., None]
+        off_plane = np.abs(excess) / sqrt(self.dim) > -point.min(axis=-1)
+        facet = np.where(np.arange(self.dim) == worst, -1.0, 0.0)
+        normal = np.where(off_plane[..., None], np.sign(excess)[..., None], facet)
+        return np.where(exceeds_rounding(self, self.violation_unchecked(point), point), normal, 0.0)
+
+    def project_direction_unchecked(self, vector: Array) -> Array:
+        along: Array = vector - vector.mean(axis=-1, keepdims=True)
+        return along
+
+    @cached_property
+    def full_dimensional(self) -> bool:
+        return False
+
+    @cached_property
+    def center(self) -> Array:
+        return frozen(np.full(self.dim, self.total / self.dim))
+
+    @cached_property
+    def inner_radius(self) -> float:
+        return self.total / sqrt(self.dim * (self.dim - 1)) if self.dim > 1 else 0.0
+
+    @cached_property
+    def outer_radius(self) -> float:
+        return self.total * sqrt((self.dim - 1) / self.dim)
+
     @property
     def diameter(self) -> float:
         return self.total * sqrt(2) if self.dim > 1 else 0.0
@@ -67,7 +99,7 @@ class Simplex(ConvexSet):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        return [cls(3), cls(4, total=2.0)]
+        return [cls(3), cls(4, total=2.0), cls(1)]
 
 
 def project_simplex(point: Array, total: float) -> Array:

@@ -24,6 +24,21 @@ from cocopt.theory.base import Bounds
 from cocopt.theory.certificate import Certificate
 from cocopt.theory.clasp import bounds
 from cocopt.theory.clasp_f import bounds_clasp_f
+from cocopt.theory.jenatton import bounds_jenatton
+from cocopt.theory.mahdavi import bounds_mahdavi
 from cocopt.theory.recoo import bounds_recoo
+from cocopt.theory.yu_neely import bounds_yu_neely
+from cocopt.theory.yuan_lamperski import bounds_yuan_lamperski
 
-__all__ = ["Bounds", "Certificate", "bounds", "bounds_adagrad", "bounds_clasp_f", "bounds_recoo"]
+__all__ = [
+    "Bounds",
+    "Certificate",
+    "bounds",
+    "bounds_adagrad",
+    "bounds_clasp_f",
+    "bounds_jenatton",
+    "bounds_mahdavi",
+    "bounds_recoo",
+    "bounds_yu_neely",
+    "bounds_yuan_lamperski",
+]

@@ -18,11 +18,17 @@ CHUNK = 1 << 18  # terms of a long sum held in memory at once
 
 
 class Bounds(NamedTuple):
-    """Upper bounds, numbers or arrays in the shape of T."""
+    """Upper bounds, numbers or arrays in the shape of T; None where no constant is known."""
 
-    regret: Value
-    ccv1: Value
-    ccv2: Value
+    regret: Value | None = None
+    ccv1: Value | None = None
+    ccv2: Value | None = None
+    ccv_soft: Value | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Bounds({', '.join(f'{name}={value!r}' for name, value in self._asdict().items() if value is not None)})"
+        )
 
 
 def check_constants(diameter: float, lipschitz_f: float, lipschitz_g: float) -> tuple[float, float, float]:
