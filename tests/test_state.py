@@ -504,3 +504,20 @@ def test_a_target_that_is_no_regular_file_is_left_alone(tmp_path):
         assert os.stat(target).st_mode == before.st_mode
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
     assert os.listdir(folder) == []
+
+
+def test_arrays_are_restored_without_nan():
+    for good in (np.array([1.0, np.inf]), np.array([1, 2])):
+        np.testing.assert_array_equal(state.restore(good, np.zeros(2, good.dtype)), good)
+    with pytest.raises(StateError, match="memory: expected numbers, got NaN"):
+        state.restore(np.array([1.0, np.nan]), np.zeros(2), where="memory")
+    assert np.isnan(state.as_array(np.array([np.nan]), "memory", (1,), nan=True)).all()
+
+
+def test_an_object_is_restored_by_one_of_its_kind():
+    other = steps.Constant(0.5)
+    assert state.restore(other, steps.Power(0.5)) is other
+    with pytest.raises(StateError, match="memory: expected Power, got Box"):
+        state.restore(sets.Box(0.0, 1.0, dim=2), steps.Power(0.5), where="memory")
+    with pytest.raises(StateError, match="memory: expected str, got int 3"):
+        state.restore(3, "text", where="memory")
