@@ -28,7 +28,7 @@ IMPORT = "import cocopt"
 
 def projections() -> dict[str, Callable[[], Callable[[], Any]]]:
     """Each row's name, and what prepares the call that is timed."""
-    from kernels import batch, by_cocopt, crowded
+    from kernels import batch, by_cocopt, nearly_all_bind
 
     rows = {
         f"{kind} ∩ {count} rows" if count > 1 else f"{kind} ∩ halfspace": (kind, count)
@@ -48,7 +48,7 @@ def projections() -> dict[str, Callable[[], Callable[[], Any]]]:
     }
     for kind, n in (("box", 10), ("box", 30), ("simplex", 30)):
         prepare[f"{kind} ∩ 100 rows that nearly all bind, n = {n}"] = lambda kind=kind, n=n: by_cocopt(
-            crowded(kind, 100, n, 100)
+            nearly_all_bind(kind, 100, n, 100)
         )
     prepare["box ∩ halfspace, n = 10^6"] = lambda: by_cocopt(batch("box", 1, 10**6, 1))
     return prepare

@@ -35,7 +35,7 @@ class Batch(NamedTuple):
     y: Array
 
 
-def crowded(kind: str, trials: int, n: int, rows: int) -> Batch:
+def nearly_all_bind(kind: str, trials: int, n: int, rows: int) -> Batch:
     rng = np.random.default_rng(0)
     A, y = rng.normal(size=(trials, rows, n)), rng.uniform(-1, 2, (trials, n))
     inside = rng.dirichlet(np.full(n, 5.0), trials) if kind == "simplex" else rng.uniform(size=(trials, n))
@@ -93,14 +93,14 @@ def by_cvxpy(problem: Batch, solver: str) -> Callable[[], Array]:
     """A parametrised problem, compiled once (DPP), box only."""
     K, A, b, y = problem
     trials, rows, n = A.shape
-    x, target, matrix, right = cp.Variable(n), cp.Parameter(n), cp.Parameter((rows, n)), cp.Parameter(rows)
-    limits = [x >= K.lower, x <= K.upper, matrix @ x <= right]
+    x, target, matrix, rhs = cp.Variable(n), cp.Parameter(n), cp.Parameter((rows, n)), cp.Parameter(rows)
+    limits = [x >= K.lower, x <= K.upper, matrix @ x <= rhs]
     program = cp.Problem(cp.Minimize(cp.sum_squares(x - target)), limits)
     points = np.empty((trials, n))
 
     def solve() -> Array:
         for i in range(trials):
-            target.value, matrix.value, right.value = y[i], A[i], b[i]
+            target.value, matrix.value, rhs.value = y[i], A[i], b[i]
             program.solve(solver=solver)
             points[i] = x.value
         return points
@@ -115,21 +115,21 @@ def by_clarabel(problem: Batch) -> Callable[[], Array]:
     eye, row = sp.identity(n, format="csc"), sp.csc_matrix(A)
     if isinstance(K, Ball):
         matrix = sp.vstack([row, sp.csc_matrix((1, n)), -eye], format="csc")
-        right = np.concatenate([b, [1.0], np.zeros(n)])
+        rhs = np.concatenate([b, [1.0], np.zeros(n)])
         cones = [clarabel.NonnegativeConeT(1), clarabel.SecondOrderConeT(n + 1)]
     elif isinstance(K, Box):
         matrix = sp.vstack([row, eye, -eye], format="csc")
-        right = np.concatenate([b, K.upper, -K.lower])
+        rhs = np.concatenate([b, K.upper, -K.lower])
         cones = [clarabel.NonnegativeConeT(2 * n + 1)]
     else:
         matrix = sp.vstack([sp.csc_matrix(np.ones((1, n))), row, -eye], format="csc")
-        right = np.concatenate([[1.0], b, np.zeros(n)])
+        rhs = np.concatenate([[1.0], b, np.zeros(n)])
         cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(n + 1)]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
 
     def solve() -> Array:
-        solution = clarabel.DefaultSolver(eye, -y, matrix, right, cones, settings).solve()
+        solution = clarabel.DefaultSolver(eye, -y, matrix, rhs, cones, settings).solve()
         if solution.status != clarabel.SolverStatus.Solved:
             raise RuntimeError(f"Clarabel stopped with {solution.status}")
         return np.array(solution.x)[None, :]

@@ -1,7 +1,7 @@
 """Persistent constraints: CLASP(window=None) and Switch beside one quadratic program per round over the whole history.
 
 Two streams of rows in n = 10: the paper's regression (4 rows per round; S_t shrinks, most rows become redundant) and
-halfspaces that touch a fixed ball (as many; none is ever redundant for good).
+halfspaces that touch a fixed ball (as many; none is redundant in the limit).
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def at_two_thousand(name: str, target: float, row: Callable[..., Row]) -> Row:
     rows, bounds = np.zeros((4 * AT, DIM)), np.zeros(4 * AT)
     S, x = PersistentIntersection.begin(K, (TRIALS,), forget=True, archive=False), np.zeros((TRIALS, DIM))
     for t in range(1, AT + 1):
-        H, right, A, b = stream(rng, TRIALS)
+        H, rhs, A, b = stream(rng, TRIALS)
         rows[4 * t - 4 : 4 * t], bounds[4 * t - 4 : 4 * t] = A[0], b[0]
-        y = x - t**-0.5 * losses.Norm(H, right).gradient(x)
+        y = x - t**-0.5 * losses.Norm(H, rhs).gradient(x)
         start = time.perf_counter()
         S, found = S.plus(constraints.Affine(A, b)).project(y)
         spent += time.perf_counter() - start

@@ -20,7 +20,7 @@ from cocopt import CLASP, CLASPF, RECOO, AdaGrad, Box, constraints, losses
 HORIZON, LIPSCHITZ, DIAMETER, EPSILON = 100, 12.0, DIM**0.5, 0.1
 CVXPY_ROUNDS = 12  # of a single trial: a round takes milliseconds
 
-Answer = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]  # (target, A, b, cap) → x
+Answer = Callable[[np.ndarray, np.ndarray, np.ndarray, float], np.ndarray]  # (target, A, b, max_multiplier_sum) → x
 
 
 def learner(name: str, start: np.ndarray) -> Any:
@@ -44,7 +44,7 @@ def by_cocopt(name: str, start: np.ndarray, rounds: Data) -> Callable[[], np.nda
 
 
 def by_loop(name: str, start: np.ndarray, rounds: Data, solve: Answer, box: Answer) -> Callable[[], np.ndarray]:
-    """What one would write. ``solve`` is argmin ½‖x − target‖² + cap·max_i g_i^+ over the box, ``box`` is P_K."""
+    """What one would write. ``solve`` is argmin ½‖x − target‖² + w·max_i g_i^+ over the box, ``box`` is P_K."""
 
     def run() -> np.ndarray:
         points = []
@@ -89,40 +89,40 @@ def by_loop(name: str, start: np.ndarray, rounds: Data, solve: Answer, box: Answ
 
 
 def with_daqp() -> Answer:
-    """The hinge as one more variable; without a cap there is none."""
+    """The hinge as one more variable; without a bound there is none."""
     plain, lower = np.eye(DIM), np.concatenate([np.zeros(DIM), np.full(ROWS, -1e30)])
     sense, ones = np.zeros(DIM + ROWS, dtype=np.int32), np.ones(DIM)
     H = np.diag(np.append(np.ones(DIM), 0.0))
     low, senses = np.concatenate([np.zeros(DIM + 1), np.full(ROWS, -1e30)]), np.zeros(DIM + 1 + ROWS, dtype=np.int32)
     slack = -np.ones((ROWS, 1))
 
-    def solve(target: np.ndarray, A: np.ndarray, b: np.ndarray, cap: float) -> np.ndarray:
+    def solve(target: np.ndarray, A: np.ndarray, b: np.ndarray, max_multiplier_sum: float) -> np.ndarray:
         x, _, _, info = daqp.solve(plain, -target, A, np.concatenate([ones, b]), lower, sense)
-        if info["lam"][DIM:].sum() <= cap:
+        if info["lam"][DIM:].sum() <= max_multiplier_sum:
             return x
         high = np.concatenate([ones, [1e30], b])
-        return daqp.solve(H, np.append(-target, cap), np.hstack([A, slack]), high, low, senses)[0][:DIM]
+        return daqp.solve(H, np.append(-target, max_multiplier_sum), np.hstack([A, slack]), high, low, senses)[0][:DIM]
 
     return solve
 
 
 def with_cvxpy() -> tuple[Answer, Answer]:
     x, t = cp.Variable(DIM), cp.Variable(nonneg=True)
-    target, A, b, price = cp.Parameter(DIM), cp.Parameter((ROWS, DIM)), cp.Parameter(ROWS), cp.Parameter(nonneg=True)
+    target, A, b, weight = cp.Parameter(DIM), cp.Parameter((ROWS, DIM)), cp.Parameter(ROWS), cp.Parameter(nonneg=True)
     inside = [x >= 0, x <= 1]
     objective = 0.5 * cp.sum_squares(x - target)
     exact = cp.Problem(cp.Minimize(objective), [*inside, A @ x <= b])
-    hinge = cp.Problem(cp.Minimize(objective + price * t), [*inside, A @ x <= b + t])
+    hinge = cp.Problem(cp.Minimize(objective + weight * t), [*inside, A @ x <= b + t])
     clip = cp.Problem(cp.Minimize(objective), inside)
 
-    def solve(point: np.ndarray, rows: np.ndarray, right: np.ndarray, cap: float) -> np.ndarray:
-        target.value, A.value, b.value = point, rows, right
-        if np.isfinite(cap):
-            price.value = cap
-        (hinge if np.isfinite(cap) else exact).solve(solver=cp.CLARABEL)
+    def solve(point: np.ndarray, rows: np.ndarray, rhs: np.ndarray, max_multiplier_sum: float) -> np.ndarray:
+        target.value, A.value, b.value = point, rows, rhs
+        if np.isfinite(max_multiplier_sum):
+            weight.value = max_multiplier_sum
+        (hinge if np.isfinite(max_multiplier_sum) else exact).solve(solver=cp.CLARABEL)
         return x.value
 
-    def box(point: np.ndarray, rows: np.ndarray, right: np.ndarray, cap: float) -> np.ndarray:
+    def box(point: np.ndarray, rows: np.ndarray, rhs: np.ndarray, max_multiplier_sum: float) -> np.ndarray:
         target.value = point
         clip.solve(solver=cp.CLARABEL)
         return x.value

@@ -19,7 +19,7 @@ import clasp
 import numpy as np
 import persistent
 import rivals
-from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, crowded, in_turn, race
+from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, nearly_all_bind, race
 
 import cocopt
 from cocopt import constraints
@@ -74,7 +74,7 @@ def against_cvxpy(repeat: int) -> list[Row]:
 
 
 def sweep(repeat: int) -> list[Row]:
-    """M from 1 to 100: the hand-over from the kernel to DAQP."""
+    """M from 1 to 100: where DAQP takes over from the kernel."""
     table = []
     for kind in ("box", "simplex"):
         for rows in MANY_ROWS:
@@ -89,13 +89,13 @@ def sweep(repeat: int) -> list[Row]:
 
 
 def corners(repeat: int) -> list[Row]:
-    """Crowded problems, on which DAQP is at its best."""
+    """Problems in which nearly all rows bind, on which DAQP is fastest."""
     table = []
     for kind in ("box", "simplex"):
         for n, rows in ((10, 16), (10, 32), (10, 100), (30, 16), (30, 32), (30, 100)):
-            problem = crowded(kind, 100, n, rows)
+            problem = nearly_all_bind(kind, 100, n, rows)
             best = race({"cocopt": by_cocopt(problem), "daqp": by_daqp(problem)}, repeat)
-            name = f"{kind} ∩ {rows} rows that crowd, n = {n}"
+            name = f"{kind} ∩ {rows} rows that nearly all bind, n = {n}"
             table.append(row(name, "daqp.solve", 1, best["cocopt"] / 100, best["daqp"] / 100))
     return table
 

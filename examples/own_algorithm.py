@@ -2,7 +2,7 @@
 
 Run it with ``python examples/own_algorithm.py``, or from the command line:
 
-    cocopt run olr -a clasp -a 'examples/own_algorithm.py:Penalty:price=1|10' --out results/penalty
+    cocopt run olr -a clasp -a 'examples/own_algorithm.py:Penalty:weight=1|10' --out results/penalty
 """
 
 from typing import Any
@@ -15,17 +15,17 @@ from cocopt.algorithms.base import Feedback, Update
 from cocopt.checks import check_algorithm
 
 
-@cocopt.register  # so that learners can be saved and loaded, and `cocopt list` shows it
+@cocopt.register  # so that learners can be saved and loaded
 class Penalty(Learner):
-    """Gradient descent on the loss plus a price for violation: x_{t+1} = P_K(x_t − (∇f_t + price · ∂g_t^+)/√t)."""
+    """Gradient descent on the loss plus a weighted violation: x_{t+1} = P_K(x_t − (∇f_t + weight · ∂g_t^+)/√t)."""
 
-    def __init__(self, K: cocopt.ConvexSet, *, start: Any = None, price: float = 1.0) -> None:
+    def __init__(self, K: cocopt.ConvexSet, *, start: Any = None, weight: float = 1.0) -> None:
         super().__init__(K, start)
-        self.price = float(price)
+        self.weight = float(weight)
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments but ``start``."""
-        return {"K": self.K, "price": self.price}
+        return {"K": self.K, "weight": self.weight}
 
     def initial_memory(self, batch: tuple[int, ...]) -> None:
         return None  # this algorithm remembers nothing
@@ -37,16 +37,16 @@ class Penalty(Learner):
             direction += feedback.gradient
         if feedback.constraint is not None and feedback.rows is not None:
             violated = feedback.rows.max(axis=-1, keepdims=True) > 0.0  # one answer per trial: no loops over trials
-            direction += np.where(violated, self.price * feedback.constraint.gradient(feedback.x), 0.0)
+            direction += np.where(violated, self.weight * feedback.constraint.gradient(feedback.x), 0.0)
         return Update(self.K.project(feedback.x - direction / np.sqrt(t)), None, step=1.0 / np.sqrt(t))
 
 
 if __name__ == "__main__":
-    check_algorithm(lambda K, start: Penalty(K, start=start, price=2.0))
+    check_algorithm(lambda K, start: Penalty(K, start=start, weight=2.0))
     print("Penalty keeps the contract of a learner")
     algorithms = {
         "clasp": "clasp",
-        "price 1": lambda K, start: Penalty(K, start=start, price=1.0),
-        "price 10": lambda K, start: Penalty(K, start=start, price=10.0),
+        "weight 1": lambda K, start: Penalty(K, start=start, weight=1.0),
+        "weight 10": lambda K, start: Penalty(K, start=start, weight=10.0),
     }
     print(cocopt.run("olr", algorithms, trials=20).summary())

@@ -1,4 +1,4 @@
-"""Quick start: project, learn, meet an impossible round, save and go on.
+"""Quick start: project, learn, an infeasible round, save and continue.
 
 Run it with ``python examples/quickstart.py``.
 """
@@ -37,13 +37,13 @@ for _ in range(rounds):
 print(f"   {learner.ledger}")
 print(f"   {learner.certificate()}")
 
-print("3. A round that nobody can satisfy leaves the learner as it was")
+print("3. A round that no point satisfies leaves the learner as it was")
 try:
     learner.tell(None, constraints.Affine(np.ones(n), -1.0))
 except cocopt.errors.InfeasibleRound as error:
     print(f"   {error}")
 
-print("4. Save, load, go on: the same next action, bit for bit")
+print("4. Save, load, continue: the same next action, bit for bit")
 with TemporaryDirectory() as folder:
     learner.save(Path(folder) / "state.npz")
     resumed = cocopt.load(Path(folder) / "state.npz")

@@ -1,4 +1,4 @@
-"""A learner that lives for years: it reads its rounds from a file, saves itself, and goes on after a restart.
+"""A learner that runs for years: it reads its rounds from a file, saves itself, and continues after a restart.
 
 Each day a budget is split over four services. The return of each is seen only afterwards, and so is the day's limit
 on power. Run it again and again: ``python examples/stream.py days.csv state.npz``. Without arguments it writes such a

@@ -38,7 +38,7 @@ def make(batch=(), **options):
 
 
 def check_refused(tmp_path, error, options, batch, *arguments, match=None, **keywords):
-    """The round is refused, nothing has changed, and the run goes on as if it had never been told."""
+    """The round is refused, nothing has changed, and the run goes on as if it had not been revealed."""
     learner, twin = make(batch, **options), make(batch, **options)
     before, whole = content(learner, tmp_path / "a.npz"), learner._state
     with pytest.raises(error, match=match):
@@ -60,7 +60,7 @@ def spoiled(shape, value):
 
 
 def bad_rounds(batch):
-    """(name of the culprit, arguments of tell)."""
+    """(what the message must name, arguments and keywords of tell)."""
     f, g = losses.Linear(np.ones(3)), constraints.Affine(np.ones(3), 1.0)
     for value in (nan, inf, -inf):
         yield "H", (losses.LeastSquares(spoiled((*batch, 2, 3), value), np.ones((*batch, 2))), g), {}
@@ -94,9 +94,9 @@ def bad_rounds(batch):
 @pytest.mark.parametrize("batch", [(), (3,)])
 @pytest.mark.parametrize("case", range(len(list(bad_rounds(())))))
 def test_bad_input(tmp_path, case, batch):
-    culprit, arguments, keywords = list(bad_rounds(batch))[case]
+    name, arguments, keywords = list(bad_rounds(batch))[case]
     options = OPTIONS[case % len(OPTIONS)]
-    check_refused(tmp_path, InvalidInput, options, batch, *arguments, match=culprit, **keywords)
+    check_refused(tmp_path, InvalidInput, options, batch, *arguments, match=name, **keywords)
 
 
 @pytest.mark.parametrize("answer", [lambda t: -1.0, lambda t: nan, lambda t: "small", lambda t: [1.0, 2.0]])
@@ -118,9 +118,9 @@ def test_a_schedule_that_goes_wrong(tmp_path, answer):
 @pytest.mark.parametrize("options", [options for options in OPTIONS if "infeasible" not in options], ids=str)
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_an_infeasible_round(tmp_path, options, batch):
-    right = np.full((*batch, 1), 0.5)
-    right.flat[-1] = -1.0  # only the last trial's, yet the whole batch stays
-    g = constraints.Affine(np.ones((*batch, 1, 3)), right)
+    rhs = np.full((*batch, 1), 0.5)
+    rhs.flat[-1] = -1.0  # only the last trial's, yet the whole batch stays
+    g = constraints.Affine(np.ones((*batch, 1, 3)), rhs)
     check_refused(tmp_path, InfeasibleRound, options, batch, losses.Linear(-np.ones(3)), g)
     with pytest.raises(InfeasibleRound) as caught:
         make(batch, **options).tell(losses.Linear(-np.ones(3)), g)
@@ -162,7 +162,7 @@ def test_a_method_that_raises(tmp_path, monkeypatch, options, error):
 
 
 def test_methods_that_all_fail(tmp_path, monkeypatch):
-    """No method converges, and no least violation is found: an error, not a point that nobody vouches for."""
+    """No method converges, and no least violation is found: an error, not an unchecked point."""
 
     def lost(request):
         return Solution(request.point, None, UNCONVERGED)

@@ -119,12 +119,12 @@ BAD_PROX_OPTIONS = [
 
 
 def refused(function: Any, arguments: dict[str, Any], fragments: tuple[str, ...]) -> None:
-    """The call raises InvalidInput; the message starts with the culprit or names it, and holds every fragment."""
+    """The call raises InvalidInput; the message names the argument at fault and holds every fragment."""
     with pytest.raises(InvalidInput) as caught:
         function(**arguments)
     message = str(caught.value)
-    culprit, *rest = fragments
-    assert f"{culprit}: " in message
+    argument, *rest = fragments
+    assert f"{argument}: " in message
     for fragment in rest:
         assert fragment in message, message
 

@@ -59,7 +59,7 @@ def test_sets_that_return_their_input(registry):
     check_algorithm(lambda K, start: CLASP(K, start=start), K=Space(np.ones(2), 5.0), seed=3)
 
 
-class Told:
+class ModifiedTell:
     """A broken learner's `tell`: something done before or after the real one."""
 
     def __init__(self, before=None, after=None):
@@ -155,10 +155,10 @@ class Forgetful:
     """The file has the number of losses wrong."""
 
     def save(self, path):
-        right = self._state
-        self._state = right._replace(losses=right.t)
+        correct = self._state
+        self._state = correct._replace(losses=correct.t)
         super().save(path)
-        self._state = right
+        self._state = correct
 
 
 class Muddled:
@@ -211,19 +211,19 @@ BREAKAGES = {
     "of a wrong shape": (Flat, None),
     "the ledger has a wrong loss": (
         Late,
-        Told(before=lambda learner, *_: setattr(learner, "lagging", learner._state.ledger)),
+        ModifiedTell(before=lambda learner, *_: setattr(learner, "lagging", learner._state.ledger)),
     ),
-    "changes an action that ask() returned before": (object, Told(after=into_the_same_array)),
-    "tell() changes A": (object, Told(before=normalised)),
-    "differs in a second run: it depends on arrays": (object, Told(after=lazily)),
-    "on another learner, or on chance": (object, Told(after=by_a_shared_counter)),
-    "in a batch differs from that of a single learner": (object, Told(after=averaged)),
+    "changes an action that ask() returned before": (object, ModifiedTell(after=into_the_same_array)),
+    "tell() changes A": (object, ModifiedTell(before=normalised)),
+    "differs in a second run: it depends on arrays": (object, ModifiedTell(after=lazily)),
+    "on another learner, or on chance": (object, ModifiedTell(after=by_a_shared_counter)),
+    "in a batch differs from that of a single learner": (object, ModifiedTell(after=averaged)),
     "saved, loaded and saved again, the state differs": (Muddled, None),
     "differs after saving and loading": (Forgetful, None),
-    "refuses nan in H, but changes the state": (object, Told(before=booked_before, after=put_right)),
-    "the rounds are counted wrongly": (object, Told(before=counted_before)),
-    "accepts nan in A": (object, Told(before=without_nan)),
-    "memory grows": (object, Told(after=hoarding)),
+    "refuses nan in H, but changes the state": (object, ModifiedTell(before=booked_before, after=put_right)),
+    "the rounds are counted wrongly": (object, ModifiedTell(before=counted_before)),
+    "accepts nan in A": (object, ModifiedTell(before=without_nan)),
+    "memory grows": (object, ModifiedTell(after=hoarding)),
 }
 
 

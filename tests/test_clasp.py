@@ -183,8 +183,8 @@ def test_the_worst_row_is_projected_onto_even_when_it_is_not_violated():
 def test_a_window_forgets():
     learner = CLASP(Box(0.0, 9.0, dim=1), start=[9.0], window=2, steps=steps.Constant(1.0))
     up = losses.Linear([-9.0])
-    for right in (1.0, 2.0, 3.0, 4.0):
-        learner.tell(up, constraints.Affine([1.0], right))
+    for b in (1.0, 2.0, 3.0, 4.0):
+        learner.tell(up, constraints.Affine([1.0], b))
     np.testing.assert_allclose(learner.ask(), [3.0], rtol=1e-14)  # rounds 3 and 4
     learner.tell(up)  # a round without a constraint takes its place in the window
     np.testing.assert_allclose(learner.ask(), [4.0], rtol=1e-14)
@@ -250,7 +250,7 @@ def test_a_schedule_may_use_its_array_again():
 
 
 @pytest.mark.parametrize("batch", [(2, 2), (3, 2)])
-def test_steps_a_trial_with_two_leading_axes(batch):
+def test_one_step_per_trial_with_two_leading_axes(batch):
     rng = np.random.default_rng(1)
     c = rng.normal(size=(*batch, 3))
     learner = CLASP(Box(-99.0, 99.0, dim=3), start=np.zeros((*batch, 3)), steps=steps.Adaptive(1.0))

@@ -148,7 +148,7 @@ def test_what_cannot_be_stored_is_named_and_passed_again(path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("windows", "expected nothing to be passed, got an unknown name"), ("window", "got one that the file settles")],
+    [("windows", "expected nothing to be passed, got an unknown name"), ("window", "got one that the file contains")],
 )
 def test_what_is_not_asked_for_is_refused(path, name, message):
     CLASP(Box(0.0, 1.0, dim=2)).save(path)
@@ -296,7 +296,7 @@ def test_killed_before_the_new_file_takes_its_place(stored):
 def test_memory_does_not_grow(path, window):
     learner = CLASP(Box(0.0, 1.0, dim=2), start=[0.5, 0.5], window=window, rows="worst")
     f = [losses.Linear(c) for c in np.random.default_rng(0).normal(size=(64, 2))]
-    g = [constraints.Affine([[1.0, 0.5], [0.2, 1.0]], [right, 0.8]) for right in np.linspace(0.5, 1.0, 64)]
+    g = [constraints.Affine([[1.0, 0.5], [0.2, 1.0]], [b, 0.8]) for b in np.linspace(0.5, 1.0, 64)]
 
     def play(rounds):
         for t in range(rounds):
@@ -324,5 +324,5 @@ def test_a_stored_set_cannot_be_exchanged(tmp_path):
     """Else the certificate would go on with the diameter of another K, and prove what is false."""
     path = tmp_path / "state.npz"
     CLASP(Box(0.0, 1.0, dim=1)).save(path)
-    with pytest.raises(InvalidInput, match=r"K: .*one that the file settles"):
+    with pytest.raises(InvalidInput, match=r"K: .*one that the file contains"):
         cocopt.load(path, K=Box(0.0, 1e4, dim=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def flat(text: str) -> str:
 
 
 def test_help_shows_every_command_with_its_explanation() -> None:
-    assert COMMANDS.keys() == {"reproduce", "run", "list", "bench", "compile"}
+    assert COMMANDS.keys() == {"reproduce", "run", "field", "list", "bench", "compile"}
     shown = cli("--help")
     assert shown.exit_code == 0
     for name, command in COMMANDS.items():
@@ -85,15 +86,19 @@ print(*({"numba", "scipy", "matplotlib", "joblib", "clarabel"} & set(sys.modules
 @pytest.mark.long
 def test_reproduce_writes_tables_and_figures(tmp_path: Path) -> None:
     out = tmp_path / "results"
-    done = cli("reproduce", "svm", "olr", "--trials", "3", "--rounds", "10", "--jobs", "1", "--out", str(out))
+    done = cli("reproduce", "svm", "olr", "drone", "--trials", "3", "--rounds", "10", "--jobs", "1", "--out", str(out))
     assert done.exit_code == 0, done.output
     names = {path.name for path in out.iterdir()}
     assert names >= {"summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json", "chunks"}
-    for name in ("olr", "svm"):
+    for name in ("olr", "svm", "drone"):
         assert names >= {f"{name}.pdf", f"{name}.png", f"{name}-regret.pdf", f"{name}-regret.png"}
     rows = (out / "summary.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0] == "problem,algorithm,metric,rounds,trials,mean,ci_low,ci_high"
-    assert {tuple(row.split(",")[:2]) for row in rows[1:]} == {
+    cells = [row[:2] for row in csv.reader(rows[1:])]
+    drone = [tuple(cell) for cell in cells if cell[0] == "drone"]
+    assert {name.partition(":")[0] for _, name in drone} == {"clasp", "clasp-f", "recoo", "adagrad", "switch"}
+    assert {tuple(cell) for cell in cells} == {
+        *drone,
         *(("olr", name) for name in ("clasp", "recoo", "adagrad", "switch")),
         *(("svm", name) for name in ("clasp", "recoo", "adagrad")),
     }
@@ -103,13 +108,13 @@ def test_reproduce_writes_tables_and_figures(tmp_path: Path) -> None:
 
 
 def test_run_takes_problems_and_algorithms_from_files(tmp_path: Path) -> None:
-    problem, algorithm = f"{EXAMPLES}/own_problem.py:Machines", f"{EXAMPLES}/own_algorithm.py:Penalty:price=1|10"
+    problem, algorithm = f"{EXAMPLES}/own_problem.py:Machines", f"{EXAMPLES}/own_algorithm.py:Penalty:weight=1|10"
     done = cli(
         "run", problem, "-a", "clasp:beta=0.6", "-a", algorithm, "--trials", "4", "--rounds", "20", "--jobs", "2"
     )
     assert done.exit_code == 0, done.output
     assert "Machines: 20 rounds, 4 trials, seed 0" in done.stdout
-    for label in ("clasp:beta=0.6", "Penalty:price=1 ", "Penalty:price=10"):
+    for label in ("clasp:beta=0.6", "Penalty:weight=1 ", "Penalty:weight=10"):
         assert label in done.stdout
 
 
@@ -169,6 +174,12 @@ def test_list_shows_what_is_known_about_an_algorithm() -> None:
     assert not any("| Box |" in line for line in lines)
 
 
+def test_list_names_an_unknown_kind() -> None:
+    done = cli("list", "algorithm")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("cocopt: kind: expected one of algorithms, problems, sets,")
+
+
 def test_bench_prints_every_implementation() -> None:
     shown = cli("bench", "--trials", "3", "--rounds", "5").stdout
     assert "a loop around daqp.solve" in shown
@@ -180,7 +191,6 @@ import numpy as np
 import not_to_be_found
 """
 BAD = {
-    "unknown kind": (["list", "algorithm"], "kind: expected one of algorithms, problems"),
     "unknown problem": (["run", "orl"], "did you mean olr"),
     "unknown experiment": (
         ["reproduce", "olr-lon"],

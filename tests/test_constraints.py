@@ -601,7 +601,7 @@ def substituted(name, leaf):
     return np.atleast_1d(answer)
 
 
-def test_cvxpy_affine_rows_open_the_faster_rungs():
+def test_cvxpy_affine_rows_are_solved_by_the_kernel():
     A, b = from_cvxpy(EXPRESSIONS["affine"], x).affine()
     np.testing.assert_allclose(A, ROOT)
     np.testing.assert_allclose(b, np.ones(4))

@@ -356,5 +356,5 @@ def test_unknown_names_of_packages_are_attribute_errors():
     for package in registry.PACKAGES.values():
         with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nothing'"):
             _ = sys.modules[package].Nothing
-    with pytest.raises(InvalidInput, match="problem: expected one of olr"):
+    with pytest.raises(InvalidInput, match="problem: expected one of drift, "):
         problems.get("Nothing")

@@ -284,9 +284,9 @@ def test_an_empty_intersection_is_detected_and_stays_empty() -> None:
 @pytest.mark.parametrize("distance", [0.0, 1e-6, 0.1])
 def test_sets_that_touch_have_a_common_point(distance: float) -> None:
     """Two balls that touch have a point in common; at a distance of 1e-6 or more they have none."""
-    left, right = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + distance, 0.0], 1.0)
+    first, second = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + distance, 0.0], 1.0)
     f = losses.Linear([0.0, 1.0])
-    best = best_fixed(Stored(Box(-3.0, 3.0, dim=2), [(f, left), (f, right)]), 0, [0], [1, 2])
+    best = best_fixed(Stored(Box(-3.0, 3.0, dim=2), [(f, first), (f, second)]), 0, [0], [1, 2])
     assert best.feasible.tolist() == [[True, distance == 0.0]]
 
 
@@ -294,10 +294,10 @@ def test_sets_that_touch_have_a_common_point(distance: float) -> None:
 @pytest.mark.parametrize("distance", [10.0**e for e in (-10, -9.5, -9, -8.75, -8.5, -8, -7.5, -7)])
 def test_sets_that_nearly_touch_have_a_verdict_or_raise(K: Any, distance: float) -> None:
     """Within rounding of being empty either verdict is right, and so is an error that says that there is none."""
-    left, right = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + distance, 0.0], 1.0)
+    first, second = constraints.NormBall([-1.0, 0.0], 1.0), constraints.NormBall([1.0 + distance, 0.0], 1.0)
     for f, least in ((losses.Linear([0.0, 1.0]), 0.0), (losses.Distance([0.0, 0.5]), 0.25)):
         try:
-            best = best_fixed(Stored(K, [(f, left), (f, right)]), 0, [0], [1, 2])
+            best = best_fixed(Stored(K, [(f, first), (f, second)]), 0, [0], [1, 2])
         except SolverFailure as error:
             assert re.match("the best fixed action .*(was not found|was found only to)", str(error))  # noqa: PT017
         else:

@@ -28,7 +28,7 @@ def compile_double() -> Any:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for compiled kernels, and a process that has not printed or warned yet."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(_jit, "announced", False)
+    monkeypatch.setattr(_jit, "_announced", False)
     monkeypatch.setattr(_jit, "_warned", False)
     return tmp_path / "cache"
 

@@ -121,7 +121,7 @@ def test_the_modulus_vanishes_where_it_must():
         assert f.strong_convexity == 0.0
 
 
-def test_one_modulus_a_trial_and_one_for_shared_data():
+def test_one_modulus_per_trial_and_one_for_shared_data():
     roots = np.array([np.eye(2), 3 * np.eye(2)])
     assert losses.LeastSquares(roots, np.zeros((2, 2))).strong_convexity.tolist() == pytest.approx([1.0, 9.0])
     assert losses.LeastSquares(roots[:, :1], np.zeros((2, 1))).strong_convexity.tolist() == [0.0, 0.0]

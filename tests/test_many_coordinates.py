@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 import cocopt
 from cocopt import Ball, Box, Simplex, constraints, errors
-from cocopt.kernels.simplex import settle
+from cocopt.kernels.simplex import threshold_of
 
 N = 20_011
 
@@ -158,7 +158,7 @@ def test_supports_of_the_simplex_that_differ_by_rounding_alone_end_the_search():
     third = (2.0 - 1.0) / 3.0
     y = Counted(np.nextafter(third, 1.0))
     assert (2.0 + y.values[0] - 1.0) / 4.0 >= y.values[0]
-    tau, _, _ = settle.py_func(y, np.zeros(1), 0.0, third, 1.0, (3.0, 2.0, 0.0, 0.0, 0.0))
+    tau, _, _ = threshold_of.py_func(y, np.zeros(1), 0.0, third, 1.0, (3.0, 2.0, 0.0, 0.0, 0.0))
     assert tau == pytest.approx(third, rel=1e-15)
     assert y.reads <= 5
 

@@ -161,8 +161,9 @@ def test_regression_is_drawn_as_the_paper_says() -> None:
 
 def test_constants_handed_to_algorithms() -> None:
     true = problems.get("olr").algorithm_defaults
-    assert true == {"lipschitz": pytest.approx(sqrt(40)), "diameter": pytest.approx(sqrt(10))}
-    assert problems.get("olr", constants="authors").algorithm_defaults == {"lipschitz": 100.0, "diameter": sqrt(2)}
+    assert true == {"lipschitz": pytest.approx(sqrt(40)), "diameter": pytest.approx(sqrt(10)), "bound": 20.0}
+    authors = problems.get("olr", constants="authors").algorithm_defaults
+    assert authors == {"lipschitz": 100.0, "diameter": sqrt(2), "bound": 20.0}
     assert Mixed().algorithm_defaults == {"diameter": pytest.approx(sqrt(3))}
 
 

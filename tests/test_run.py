@@ -212,8 +212,8 @@ def test_a_sweep_gives_every_combination() -> None:
 
 
 def test_objects_in_files_may_have_options() -> None:
-    (spec,) = parse("some/folder/file.py:Name:price=2")
-    assert spec == ("some/folder/file.py:Name", {"price": 2})
+    (spec,) = parse("some/folder/file.py:Name:weight=2")
+    assert spec == ("some/folder/file.py:Name", {"weight": 2})
     assert spec.in_file
 
 

@@ -412,7 +412,7 @@ def test_a_set_that_defines_no_direction_space_returns_the_vector() -> None:
 
 
 def test_a_set_of_the_users_own_may_set_center_and_radii() -> None:
-    class Own(Disc):
+    class DiscWithRadii(Disc):
         def __init__(self, dim: int) -> None:
             super().__init__(dim)
             self.center, self.inner_radius, self.outer_radius = np.zeros(dim), 1.0, 1.0
@@ -423,7 +423,7 @@ def test_a_set_of_the_users_own_may_set_center_and_radii() -> None:
         def minimise_linear_unchecked(self, direction: Any) -> Any:
             return -direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
-    K, y = Own(3), 3 * np.random.default_rng(0).normal(size=(5, 3))
+    K, y = DiscWithRadii(3), 3 * np.random.default_rng(0).normal(size=(5, 3))
     assert K.contains(project_by_separation(K, y, delta=0.2)).all()
     assert K.contains(project_by_linear_oracle(K, np.zeros(3), y, eps=0.1)[0]).all()
 

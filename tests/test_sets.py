@@ -159,8 +159,8 @@ finite = st.floats(-1, 1, width=32)
 
 
 @given(st.lists(finite, min_size=1, max_size=12), st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([1e-3, 1.0, 1e8]))
-def test_simplex_and_l1_ball_equal_rational_arithmetic(numbers, total, spread):
-    y = np.array(numbers) * total * spread
+def test_simplex_and_l1_ball_equal_rational_arithmetic(numbers, total, scale):
+    y = np.array(numbers) * total * scale
     p = Simplex(y.size, total).project(y)
     np.testing.assert_allclose(p, simplex_exactly(y, total), rtol=0, atol=1e-14 * y.size * total)
     assert abs(p.sum() - total) <= 1e-15 * y.size * total

@@ -171,11 +171,11 @@ def test_some_arguments_may_be_shared() -> None:
     A, b, y = A[:12].reshape(3, 4, 3, 4), b[:12].reshape(3, 4, 3), y[:12].reshape(3, 4, 4)
     for some in (np.s_[:], np.s_[:1], np.s_[:, :1], np.s_[0, 0]):
         for others in (np.s_[:], np.s_[:1], np.s_[:, :1], np.s_[0, 0]):
-            rows, right, target = A[some], b[some], y[others]
-            shape = np.broadcast_shapes(right.shape[:-1], target.shape[:-1])
-            x = cocopt.project(K, constraints.Affine(rows, right), target)
+            rows, rhs, target = A[some], b[some], y[others]
+            shape = np.broadcast_shapes(rhs.shape[:-1], target.shape[:-1])
+            x = cocopt.project(K, constraints.Affine(rows, rhs), target)
             assert x.shape == (*shape, 4)
-            whole = constraints.Affine(np.broadcast_to(rows, (*shape, 3, 4)), np.broadcast_to(right, (*shape, 3)))
+            whole = constraints.Affine(np.broadcast_to(rows, (*shape, 3, 4)), np.broadcast_to(rhs, (*shape, 3)))
             again = cocopt.project(K, whole, np.broadcast_to(target, (*shape, 4)))
             np.testing.assert_allclose(x, again, rtol=0, atol=1e-13)
 

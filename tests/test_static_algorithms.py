@@ -109,7 +109,7 @@ def test_yuan_lamperski_is_its_formula(name: str, M: int, seed: int, options: An
         np.testing.assert_allclose(points[k], expected, rtol=0, atol=1e-9)
 
 
-def quiet(function: Any, *arguments: Any) -> np.ndarray:
+def without_warnings(function: Any, *arguments: Any) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reference solver's remarks about its own accuracy
         return np.asarray(function(*arguments))
@@ -124,7 +124,7 @@ def test_yu_neely_is_its_argmin(name: str, M: int, seed: int) -> None:
     def rows(z: Any) -> list[Any]:
         return [a @ z - b for a, b in zip(data.A[0, 0], data.b[0, 0], strict=True)]
 
-    expected = quiet(naive.yu_neely, reference.constraints, data.start[0], data.rounds(0), T, 2.0, rows)
+    expected = without_warnings(naive.yu_neely, reference.constraints, data.start[0], data.rounds(0), T, 2.0, rows)
     np.testing.assert_allclose(points[0], expected, rtol=0, atol=1e-6)
 
 
@@ -144,7 +144,7 @@ def test_yu_neely_with_curved_rows_is_its_argmin(name: str) -> None:
     def rows(z: Any) -> list[Any]:
         return [cp.norm(z - center) - 0.4, cp.sum(z) - 1.3]
 
-    expected = quiet(naive.yu_neely, reference.constraints, points[0], rounds, 20, 3.0, rows)
+    expected = without_warnings(naive.yu_neely, reference.constraints, points[0], rounds, 20, 3.0, rows)
     np.testing.assert_allclose(points, expected, rtol=0, atol=1e-6)
 
 

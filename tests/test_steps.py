@@ -34,7 +34,7 @@ def test_strongly_convex_is_its_formula(m, t):
 
 
 @given(positive, positive, st.lists(st.floats(0, 1e12), min_size=1, max_size=5))
-def test_adaptive_is_its_formula_and_rests_on_zero(D, scale, gradients):
+def test_adaptive_is_its_formula_and_zero_without_gradients(D, scale, gradients):
     schedule = steps.Adaptive(D, scale)
     together = schedule.step(7, np.array(gradients))
     for one, g in zip(together, gradients, strict=True):
@@ -135,7 +135,7 @@ def test_good_steps_of_any_type_pass():
     np.testing.assert_array_equal(steps.checked_step(steps.Function(lambda t: each), 2, np.ones(2), each), each)
 
 
-def test_rest_is_neither_refused_nor_compared():
+def test_a_zero_step_is_neither_refused_nor_compared():
     schedule = steps.Adaptive(D=1.0)
     first = steps.checked_step(schedule, 1, np.array([0.0, 4.0]))
     np.testing.assert_array_equal(first, [0.0, 0.5])

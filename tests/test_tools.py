@@ -1,4 +1,4 @@
-"""The tools of this repository: which changes a mutation sample draws from, and the lowest versions of dependencies."""
+"""The tools of this repository: mutation sample, lowest versions of dependencies, complexity of functions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,24 @@ def f(a: "int | None", b=1) -> bool | None:
 '''
 
 
-@pytest.fixture
-def mutation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mutation", TOOLS / "mutation.py")
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "mutation", module)
+    monkeypatch.setitem(sys.modules, name, module)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def mutation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load("mutation", monkeypatch)
+
+
+@pytest.fixture
+def complexity(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return load("complexity", monkeypatch)
 
 
 def test_all_changes_are_valid_and_none_is_in_a_string_or_an_annotation(mutation: ModuleType) -> None:
@@ -70,3 +79,58 @@ def test_every_dependency_of_the_tests_has_a_lowest_version() -> None:
     names = {line.partition("==")[0] for line in printed}
     assert {"numpy", "scipy", "numba", "cvxpy", "dask", "pandas", "pytest"} <= names
     assert len(names) == len(printed)
+
+
+COUNTED = '''
+@guvectorize([], "")
+def kernel(a, b, c, d, e, f, g, h, i):
+    """Not counted.
+
+    Nor this."""
+    # nor this
+
+    for j in a:  # 1
+        if b and c or d:  # 1, and 2 for `and` and `or`
+            while e:  # 1
+                f = [k for k in g if h]  # 2
+    return f if g else h  # 1
+
+
+class A:
+    # exceeds the guide: says why
+    def method(self, a, b, c, d, e, f, g, h, *i):
+        def inner():
+            assert a
+            try:
+                pass
+            except ValueError:
+                pass
+
+    def silent(self, a, b, c, d, e, f, g, h, **i): ...
+'''
+
+
+def test_complexity_counts_branches_parameters_and_lines_of_code(complexity: ModuleType) -> None:
+    found = {f.name: f for f in complexity.functions_in("f.py", COUNTED)}
+    assert {name.partition(" ")[2]: (f.complexity, f.parameters, f.lines) for name, f in found.items()} == {
+        "kernel": (9, 9, 6),
+        "method": (1, 9, 7),
+        "inner": (3, 0, 6),
+        "silent": (1, 9, 1),
+    }
+    assert all(f.exceeds_guide == (f.parameters > 8) for f in found.values())
+    assert [name for name, f in found.items() if f.lacks_reason] == ["f.py:26 silent"]
+
+
+def test_functions_that_exceed_the_guide_say_why(complexity: ModuleType) -> None:
+    found = complexity.functions_below(TOOLS.parent / "src")
+    assert len(found) > 1000
+    assert [f.name for f in found if f.lacks_reason] == []
+
+
+def test_the_table_of_complexity_has_totals_and_the_largest(complexity: ModuleType) -> None:
+    lines = complexity.table(complexity.functions_in("f.py", COUNTED), top=1).splitlines()
+    assert lines[0] == "4 functions, 3 of them exceed the guide, 1 without saying why"
+    assert "| complexity | 20 | 0 | 9 |" in lines
+    assert "| parameters | 8 | 3 | 9 |" in lines
+    assert lines[-1] == "| f.py:18 method | 1 | 9 | 7 |"

@@ -97,7 +97,7 @@ def require_finite(name: str, array: Array, *, infinities: bool = False) -> Arra
 
 
 def frozen(array: Array) -> Array:
-    """A read-only copy, so that sets can share it without fear."""
+    """A read-only copy, which several objects can share."""
     copy = np.array(array, dtype=np.float64, order="C")
     copy.flags.writeable = False
     return copy
@@ -192,7 +192,7 @@ def squared_norm(vectors: Array) -> float | Array:
 
 
 def ignore_fp_warnings() -> np.errstate:
-    """Silence for numpy's warnings where a check for finite results follows anyway."""
+    """A context without numpy's floating-point warnings, for code whose results are checked to be finite."""
     return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 

@@ -29,7 +29,7 @@ class Cones(NamedTuple):
     E : ndarray (m, M)
         How each of the M rows of a constraint is relaxed.
     cones : tuple of (kind, size)
-        kind is "zero", "nonneg", "soc" (first entry ≥ norm of the rest), "exp" or "psd" (as Clarabel defines them),
+        kind is "zero", "nonneg", "soc" (first entry ≥ norm of the others), "exp" or "psd" (as Clarabel defines them),
         or ("power", alpha) with size 3; the sizes of all cones add up to m ("psd": size is the matrix side).
     aux : int
         The number of auxiliary variables.

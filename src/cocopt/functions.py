@@ -9,15 +9,13 @@ import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, all_finite, as_floats, batch_shape, describe
 from cocopt.errors import InvalidInput
+from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 
-__all__ = ["TINY", "BlackBox", "as_quadratic", "curvature", "spectrum"]
-
-#: added to a norm that divides: too small to change any but those whose squares underflow
-TINY = 1e-150
+__all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum"]
 
 
 def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> tuple[Array, Array, Array, tuple[int, ...]]:
-    """The data of ½xᵀPx + qᵀx + r and their leading axes; P is symmetric up to 1e-9 of its largest entry."""
+    """The data of ½xᵀPx + qᵀx + r and their leading axes; P is symmetric up to SYMMETRY."""
     matrix, linear, constant = as_floats("P", P), as_floats("q", q), as_floats("r", r)
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise InvalidInput(f"P: expected shape (..., n, n), got {matrix.shape}")
@@ -27,7 +25,7 @@ def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> tuple[Array, Array
     transposed = matrix.swapaxes(-1, -2)
     if not (matrix == transposed).all():
         gap = np.abs(matrix - transposed)
-        if (gap > 1e-9 * np.abs(matrix).max(axis=(-1, -2), keepdims=True)).any():
+        if (gap > SYMMETRY * np.abs(matrix).max(axis=(-1, -2), keepdims=True)).any():
             raise InvalidInput(
                 f"P: expected a symmetric matrix, got one that differs from its transpose by {gap.max():g}"
             )
@@ -39,7 +37,7 @@ def curvature(name: str, P: Array, x: Array, Px: Array) -> Array:
     value: Array = np.vecdot(x, Px)
     if (value < 0).any():
         size = x.shape[-1] * np.abs(P).max(axis=(-1, -2)) * np.vecdot(x, x)
-        if (value < -1e-9 * size).any():
+        if (value < -SEMIDEFINITE * size).any():
             raise InvalidInput(
                 f"{name}: P: expected a positive semidefinite matrix, got xᵀPx = {value.min():g} at some x"
             )
@@ -50,14 +48,14 @@ def spectrum(name: str, P: Array) -> tuple[Array, Array]:
     """Eigenvalues (ascending, those below rounding set to 0) and eigenvectors of a positive semidefinite P."""
     values, vectors = np.linalg.eigh(P)
     largest = np.abs(values).max(axis=-1, keepdims=True)
-    if (values < -1e-9 * largest).any():
+    if (values < -SEMIDEFINITE * largest).any():
         raise InvalidInput(f"{name}: P: expected a positive semidefinite matrix, got the eigenvalue {values.min():g}")
     noise = P.shape[-1] * np.finfo(np.float64).eps * largest
     return np.where(values > noise, values, 0.0), vectors
 
 
 class BlackBox:
-    """A user's function, called trial by trial or on all trials at once, its answers checked.
+    """A user's function, called trial by trial or on all trials at once, its results checked.
 
     It sees read-only copies. An exception of its own passes through unchanged, with a note that names the trial.
     """
@@ -99,6 +97,6 @@ class BlackBox:
         if raw.shape != shape:
             raise InvalidInput(f"{name}: expected {expected}, got shape {raw.shape}{where}")
         if not all_finite(raw):
-            culprit = raw[~np.isfinite(raw)][0]
-            raise InvalidInput(f"{name}: expected {expected}, got {culprit}{where}")
+            offending = raw[~np.isfinite(raw)][0]
+            raise InvalidInput(f"{name}: expected {expected}, got {offending}{where}")
         return raw.astype(np.float64)[()]

@@ -35,7 +35,7 @@ def register(cls: Class) -> Class:
     """Declares a set, loss, constraint, schedule, algorithm or problem; a class decorator.
 
     The class is known by its kind and name from then on: state files may hold its objects, if it has ``parameters()``,
-    and ``cocopt list`` shows it. The same class defined again (a notebook cell that runs twice) replaces the first.
+    and ``cocopt.run`` finds it. The same class defined again (a notebook cell that runs twice) replaces the first.
 
     Raises
     ------

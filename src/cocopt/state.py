@@ -1,4 +1,4 @@
-"""Saving and loading: plain arrays and JSON in one ``.npz``, versioned, checked, replaced in one stroke.
+"""Saving and loading: plain arrays and JSON in one ``.npz``, versioned, checked, replaced atomically.
 
 Three layers, each of which trusts nothing that comes from a file:
 
@@ -40,9 +40,12 @@ from cocopt.errors import CocoptError, InvalidInput, StateError
 __all__ = [
     "VERSION",
     "Arrays",
+    "Counts",
     "Decoder",
+    "Finite",
     "NonNegative",
     "NonNegativeRows",
+    "Positive",
     "Range",
     "RowNumbers",
     "Rows",
@@ -66,6 +69,7 @@ _OLDEST = 2
 _HEADER = "cocopt.json"
 _MAX_DEPTH = 64  # of values within values: more is no state that anyone needs, and would exhaust Python's stack
 _LARGEST = float(np.finfo(np.float64).max)
+_SMALLEST = float(np.finfo(np.float64).smallest_normal)
 #: the largest count that floating-point numbers tell from its neighbours
 _MAX_COUNT = 2**53
 
@@ -81,6 +85,12 @@ class Range(NamedTuple):
 
 #: an array of finite numbers that are at least 0: an annotation for the memory of an algorithm
 NonNegative: TypeAlias = Annotated[Array, Range(0.0, _LARGEST)]
+#: the same for positive numbers
+Positive: TypeAlias = Annotated[Array, Range(_SMALLEST, _LARGEST)]
+#: the same for numbers of either sign
+Finite: TypeAlias = Annotated[Array, Range(-_LARGEST, _LARGEST)]
+#: an array of counts of rounds
+Counts: TypeAlias = Annotated[NDArray[np.int64], Range(0, _MAX_COUNT)]
 
 
 class Rows:
@@ -484,14 +494,8 @@ def _field(value: Any, example: Any, batch: tuple[int, ...], where: str, hint: A
     options = _options(hint)
     if value is None and type(None) in options:
         return None
-    if example is None and value is not None:  # nothing to compare with but the annotation
-        arrays = isinstance(value, np.ndarray) and any(get_origin(option) is np.ndarray for option in options)
-        if not (arrays or type(value) in options):
-            raise StateError(f"{where}: expected {hint}, got {_outline(value)}")
-        if arrays and (value.shape[: len(batch)] != batch or (value.dtype.kind == "f" and np.isnan(value).any())):
-            raise StateError(f"{where}: expected numbers with leading axes {batch}, got {describe(value)}")
-        if Rows in extras and (value.ndim != len(batch) + 1 or value.dtype != np.float64 or value.shape[-1] == 0):
-            raise StateError(f"{where}: expected one number per trial and row, got {describe(value)}")
+    if example is None and value is not None:
+        _check_annotated(value, batch, where, hint)
         found = value
     else:
         found = restore(value, example, batch, where)
@@ -499,6 +503,19 @@ def _field(value: Any, example: Any, batch: tuple[int, ...], where: str, hint: A
         if not np.all((found >= lower) & (found <= upper)):
             raise StateError(f"{where}: expected numbers from {lower:g} to {upper:g}, got others")
     return found
+
+
+def _check_annotated(value: Any, batch: tuple[int, ...], where: str, hint: Any) -> None:
+    """Refuses a value that its annotation does not allow, where there is no example to compare it with."""
+    options = _options(hint)
+    is_array = isinstance(value, np.ndarray) and any(get_origin(option) is np.ndarray for option in options)
+    if not (is_array or type(value) in options):
+        raise StateError(f"{where}: expected {hint}, got {_outline(value)}")
+    if is_array and (value.shape[: len(batch)] != batch or (value.dtype.kind == "f" and np.isnan(value).any())):
+        raise StateError(f"{where}: expected numbers with leading axes {batch}, got {describe(value)}")
+    per_row = Rows in getattr(hint, "__metadata__", ())
+    if per_row and (value.ndim != len(batch) + 1 or value.dtype != np.float64 or value.shape[-1] == 0):
+        raise StateError(f"{where}: expected one number per trial and row, got {describe(value)}")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Every numerical promise and every threshold of a verdict, once, with its unit; docs/design.md gives the reasons.
+"""Every numerical promise and every threshold of a decision, once, with its unit; docs/design.md gives the reasons.
 
 *Relative* means: in units of the terms that make up a row at the point (`Constraint.magnitude`), or of the set's own
 data (`ConvexSet.scale`). Limits of iterations and sizes at which one method overtakes another are no tolerances; they
@@ -33,7 +33,7 @@ OPTIMALITY = 1e-9  #: stationarity and duality gap, in units of the distance tha
 OPTIMALITY_EXACT = 1e-10  #: the same for active-set and dual methods, which reach more: a tenth of the promise
 HINDSIGHT_GAP = 1e-7  #: of the value of the best fixed action: what its lower bound may miss
 
-# Verdicts on the way there
+# Decisions on the way there
 SATISFIED = 1e-10  #: a row violated by less, relative, counts as satisfied: a tenth of the promise
 ROUNDING = 4e-16  #: what rounding may do to a sum of few terms, relative to their size
 ROUNDING_PERSISTENT = 1e-13  #: the same for a row among all those of a persistent intersection
@@ -43,5 +43,5 @@ FAR_TARGET_PERSISTENT = 1000.0  #: the same for persistent intersections, from w
 # What counts as symmetric, semidefinite, nothing, or never
 SYMMETRY = 1e-9  #: asymmetry of a matrix, relative to its largest entry
 SEMIDEFINITE = 1e-9  #: a negative eigenvalue, relative to the largest, that counts as rounding
-TINY = 1e-150  #: added to a norm that divides: too small to change any but those whose squares underflow
+TINY = 1e-150  #: added to a norm before dividing by it: changes only norms whose squares underflow
 NEVER_BINDS = 1e300  #: the right-hand side of a row that never binds, finite so that one can compute with it

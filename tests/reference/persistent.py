@@ -17,18 +17,18 @@ def from_scratch(lower, upper, A, b, y, equation=None):
     norms = np.linalg.norm(A, axis=1)
     A, b = A / norms[:, None], b / norms
     sense = np.zeros(n + b.size, dtype=np.int32)
-    floor = np.full(b.size, -1e30)
+    below_rows = np.full(b.size, -1e30)
     if equation is not None:
         A, b = np.vstack([np.ones(n), A]), np.append(equation, b)
-        sense, floor = np.insert(sense, n, 5), np.append(0.0, floor)
-    low, high, right = lower - y, upper - y, b - A @ y
-    unit = max(low.max(), -high.min(), -right.min())
+        sense, below_rows = np.insert(sense, n, 5), np.append(0.0, below_rows)
+    low, high, rhs = lower - y, upper - y, b - A @ y
+    unit = max(low.max(), -high.min(), -rhs.min())
     if unit <= 0:
         return y
     if equation is not None:
-        floor[0] = right[0] / unit
-    above = np.minimum(np.concatenate([high, right]) / unit, 1e30)
-    below = np.concatenate([np.maximum(low / unit, -1e30), floor])
+        below_rows[0] = rhs[0] / unit
+    above = np.minimum(np.concatenate([high, rhs]) / unit, 1e30)
+    below = np.concatenate([np.maximum(low / unit, -1e30), below_rows])
     u, _, flag, _ = daqp.solve(np.eye(n), np.zeros(n), A, above, below, sense, primal_tol=1e-13, dual_tol=1e-13)
     assert flag == 1
     return np.clip(y + unit * u, lower, upper)
@@ -47,7 +47,7 @@ def gap(x, y, A, b, normals):
     return float(nnls(cone.T, y - x)[1])
 
 
-def nearest(x, members, target):
+def project_onto(x, members, target):
     """argmin ‖x − target‖ over CVXPY constraints; None if there is no such point."""
     x.value = target
     if all(np.max(member.violation()) <= 1e-9 for member in members):
@@ -75,9 +75,9 @@ def switch(member, project, rounds, x, *, horizon, lipschitz, diameter, threshol
         worst = int(np.argmax(values))
         violation = max(0.0, values[worst])
         if not second:
-            y = nearest(z, kept, x - D / (G * np.sqrt(t)) * slope)
+            y = project_onto(z, kept, x - D / (G * np.sqrt(t)) * slope)
             kept = [*kept, A @ z <= b] if rows == "all" else [*kept, A[worst] @ z <= b[worst]]
-            following = nearest(z, kept, y)
+            following = project_onto(z, kept, y)
             if following is None:
                 if on_empty == "raise":
                     return points, phases

@@ -55,7 +55,7 @@ def require_diameter(K: ConvexSet, diameter: float | None) -> float:
 
 
 def check_lipschitz(assumed: float, lipschitz_f: float, lipschitz_g: float) -> None:
-    """An error if a Lipschitz constant exceeds the one that a learner was told at construction."""
+    """An error if a Lipschitz constant exceeds the one given to a learner at construction."""
     for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
         if scalar(name, constant, nonnegative=True) > assumed:
             raise InvalidInput(f"{name}: expected at most the {assumed} given at construction, got {constant}")
@@ -135,6 +135,8 @@ class Learner(ABC):
     title: ClassVar[str] = ""
     #: rates, needs, work per round and provenance; None for an algorithm that says nothing about itself
     facts: ClassVar[Facts | None] = None
+    #: the options of its form for constraints that change, if that is not the default
+    dynamic_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
     #: whether the memory may grow with the number of rounds
@@ -144,10 +146,10 @@ class Learner(ABC):
         if not isinstance(K, ConvexSet):
             raise InvalidInput(f"K: expected a set such as cocopt.Box, got {describe(K)}")
         self.K = K
-        self._loss_types: set[type] = set()  # those that were found to fit
+        self._loss_types: set[type] = set()  # whose objects were found to fit
         self._constraint_types: set[type] = set()
         if start is None:
-            x = K.project_unchecked(np.zeros(K.dim))
+            x = np.array(self.default_start())
         else:
             x = np.array(require_finite("start", as_points("start", start, K.dim)))
             if not np.all(K.contains(x)):
@@ -162,6 +164,13 @@ class Learner(ABC):
         x = self._start
         ledger = Ledger.zero(x.shape[:-1], self.history)
         return _State(0, 0, x, ledger, self.initial_memory(x.shape[:-1]))
+
+    def default_start(self) -> Array:
+        """x_1 if none is given, of shape (n,): the point of K nearest to 0. An algorithm without projections overrides.
+
+        It is called before the constructors of subclasses have set their attributes, and may use K alone.
+        """
+        return self.K.project_unchecked(np.zeros(self.K.dim))
 
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:
@@ -194,6 +203,11 @@ class Learner(ABC):
     def ledger(self) -> Ledger:
         """The running metrics."""
         return self._state.ledger
+
+    @property
+    def memory(self) -> Any:
+        """What the algorithm remembers, as `update` returned it last; not to be changed."""
+        return self._state.memory
 
     def ask(self) -> Array:
         """x_t, the action for the coming round, a point of K of shape (..., n), read-only. Asking changes nothing."""
@@ -262,7 +276,7 @@ class Learner(ABC):
             if not (type(constraint) in self._constraint_types and constraint.dim == self.K.dim):
                 self._require_fit("constraint", constraint, Constraint)
             rows = constraint.rows_unchecked(x)
-            if not _usual(rows):
+            if not _rows_finite(rows):
                 rows = constraint.rows(x)  # names the argument, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
                 raise InvalidInput(
@@ -293,7 +307,7 @@ class Learner(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Stores the learner, so that ``cocopt.load(path)`` continues bit for bit.
 
-        One ``.npz`` of plain arrays and JSON, replaced in one stroke. What cannot be stored (a callable, a set whose
+        One ``.npz`` of plain arrays and JSON, replaced atomically. What cannot be stored (a callable, a set whose
         class is not registered) must be passed to `cocopt.load` again.
         """
         name = registry.name_of(type(self))
@@ -360,13 +374,13 @@ def _all_finite(values: Any) -> bool:
 
 @cache
 def _all_true(shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """One array for all rounds, which nobody can change."""
+    """One read-only array for all rounds."""
     flags = np.ones(shape, dtype=bool)
     flags.setflags(write=False)
     return flags
 
 
-def _usual(rows: Array) -> bool:
+def _rows_finite(rows: Array) -> bool:
     """Whether all rows are finite."""
     if rows.ndim == 1 and rows.size <= 64:  # Python's own sum is several times as fast on a few numbers
         return math.isfinite(sum(rows.tolist()))
@@ -397,6 +411,6 @@ def _arguments(specs: Any, decoder: state.Decoder, supplied: Mapping[str, Any]) 
         wanted.append(name)
     unknown = sorted(set(supplied) - set(wanted))
     if unknown:
-        got = "one that the file settles" if unknown[0] in specs else "an unknown name"
+        got = "one that the file contains" if unknown[0] in specs else "an unknown name"
         raise InvalidInput(f"{unknown[0]}: expected {' or '.join(wanted) or 'nothing'} to be passed, got {got}")
     return arguments

@@ -11,11 +11,12 @@ from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
-from cocopt.arrays import ArrayLike, make_tuple, one_of, positive_int
+from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
+from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule
-from cocopt.theory import Bounds, Certificate, bounds
+from cocopt.theory import Bounds, Certificate, bounds, dynamic_bounds
 
 __all__ = ["CLASP"]
 
@@ -120,9 +121,18 @@ class CLASP(Learner):
         """What is promised for T rounds, see [`cocopt.theory.bounds`][]."""
         return bounds(self.steps, T, diameter=self.K.diameter, lipschitz_f=lipschitz_f, lipschitz_g=lipschitz_g)
 
+    def dynamic_bounds(self, increments: ArrayLike, *, lipschitz_f: ArrayLike) -> Array:
+        """What is promised against actions that move by these increments, see [`cocopt.theory.dynamic_bounds`][].
+
+        They need to satisfy the constraint of their own round only, which a larger window does not allow.
+        """
+        if self.window != 1:
+            raise InvalidInput(f"window: expected 1 for a bound on dynamic regret, got {self.window}")
+        return dynamic_bounds(self.steps, increments, diameter=self.K.diameter, lipschitz_f=lipschitz_f)
+
     def certificate(self) -> Certificate:
         """The regret bound that this run proves, one per trial; void once its assumptions were seen to fail."""
-        proof: Certificate = self._state.memory.proof
+        proof: Certificate = self.memory.proof
         return proof
 
     def parameters(self) -> dict[str, Any]:

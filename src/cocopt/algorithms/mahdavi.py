@@ -114,7 +114,7 @@ class Mahdavi(Learner):
         ``rows`` is M; by default that of the constraint seen so far, else 1.
         """
         check_lipschitz(self.lipschitz, lipschitz_f, lipschitz_g)
-        multipliers = self._state.memory.multipliers
+        multipliers = self.memory.multipliers
         M = rows if rows is not None else 1 if multipliers is None else multipliers.shape[-1]
         return bounds_mahdavi(
             T, horizon=self.horizon, diameter=self._D, lipschitz=self.lipschitz, bound=self.bound, rows=M

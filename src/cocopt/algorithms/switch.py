@@ -1,4 +1,4 @@
-"""Switch of Vaze and Sinha: project onto all constraints so far, and change the method if that does not pay."""
+"""Switch of Vaze and Sinha: project onto all constraints so far, then AdaGrad once the violation is too large."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Switch(Learner):
         self.diameter = optional_scalar("diameter", diameter, positive=True)
         self.threshold = optional_scalar("threshold", threshold, nonnegative=True)
         D = require_diameter(K, self.diameter)
-        self._reach = D / self.lipschitz
+        self._step_scale = D / self.lipschitz
         self._limit = sqrt(self.horizon) * log(self.horizon) if self.threshold is None else self.threshold
         self._surrogate = Surrogate.convex(self.horizon, self.lipschitz, D)
 
@@ -123,7 +123,7 @@ class Switch(Learner):
     @property
     def phase(self) -> Any:
         """1 or 2, one per trial: the phase that the coming round belongs to."""
-        return (1 + self._state.memory.second.astype(np.int64))[()]
+        return (1 + self.memory.second.astype(np.int64))[()]
 
     def parameters(self) -> dict[str, Any]:
         return {
@@ -149,7 +149,7 @@ class Switch(Learner):
         empty = np.zeros(self.batch, dtype=bool)
         if intersection is not None:
             if feedback.gradient is not None:
-                step = self._reach / sqrt(feedback.losses)
+                step = self._step_scale / sqrt(feedback.losses)
                 x = x - step * feedback.gradient
             intersection, found = intersection.project(x, active=~second)
             if feedback.constraint is not None and feedback.rows is not None:
@@ -160,13 +160,13 @@ class Switch(Learner):
                 intersection, found = intersection.plus(required, ~second).project(found.point, on_empty, ~second)
                 empty = empty | ~np.asarray(found.feasible)
             x, method = found.point, found.method
-        late = second | empty
-        if late.any():
-            other, surrogate, own = self._surrogate.step(self.K, surrogate, feedback, late)
-            x, step = np.where(late[..., None], other, x), np.where(late, own, step)[()]
+        in_second = second | empty
+        if in_second.any():
+            other, surrogate, own = self._surrogate.step(self.K.project_unchecked, surrogate, feedback, in_second)
+            x, step = np.where(in_second[..., None], other, x), np.where(in_second, own, step)[()]
         if feedback.rows is not None:
             ccv1 = ccv1.plus(np.maximum(feedback.rows.max(axis=-1), 0.0))
-        second = late | (np.asarray(ccv1.value) > self._limit)
+        second = in_second | (np.asarray(ccv1.value) > self._limit)
         if second.all():
             intersection = None  # earlier constraints are needed no more
         feasible = ~empty[()] if empty.any() else np.True_

@@ -107,7 +107,7 @@ class YuNeely(Learner):
         See [`cocopt.theory.bounds_yu_neely`][].
         """
         check_lipschitz(self.lipschitz, 0.0, lipschitz_g)
-        queues = self._state.memory.queues
+        queues = self.memory.queues
         return bounds_yu_neely(
             T,
             horizon=self.horizon,

@@ -131,7 +131,7 @@ class YuanLamperski(Learner):
             diameter=self.K.diameter,
             lipschitz=self.lipschitz,
             lipschitz_f=lipschitz_f,
-            rows=max(self._state.memory.rows, 1),
+            rows=max(self.memory.rows, 1),
         )
 
     def parameters(self) -> dict[str, Any]:

@@ -23,8 +23,9 @@ def check_problem(problem: Problem, *, seed: int = 0, rounds: int = 3) -> None:
     """Checks that a problem keeps the contract of [`Problem`][cocopt.problems.Problem].
 
     Every start lies in K; the start and the rounds of a trial depend on the seed and the trial alone: not on the other
-    trials, on the number of rounds, or on chance; `stacked_rounds` has the same rounds; the Lipschitz constants and the
-    modulus of strong convexity that the problem states hold at the points that are tried.
+    trials, on the number of rounds, or on chance; `stacked_rounds` has the same rounds (with agents the mean of their
+    losses, and all their rows); the Lipschitz constants, the modulus of strong convexity, the bound and the slack that
+    the problem states hold at the points that are tried.
 
     Parameters
     ----------
@@ -61,11 +62,13 @@ def check_problem(problem: Problem, *, seed: int = 0, rounds: int = 3) -> None:
     if not isinstance(K, ConvexSet):
         raise AssertionError(f"{problem!r}: K is no set")
     start = problem.start(seed, list(_TRIALS))
-    require(problem, start.shape == (len(_TRIALS), K.dim), "start() has a wrong shape")
+    batch = (len(_TRIALS),) if problem.agents is None else (len(_TRIALS), problem.agents)
+    require(problem, start.shape == (*batch, K.dim), "start() has a wrong shape")
     require(problem, bool(np.all(K.contains(start))), "a start does not lie in K")
     alone = problem.start(seed, [_TRIALS[-1]])[0]
     require(problem, np.array_equal(start[-1], alone), "the start of a trial depends on other trials or on chance")
-    x = np.stack([start[-1], K.project(np.zeros(K.dim)), K.project(start[-1] + np.linspace(-1.0, 1.0, K.dim))])
+    own = start[-1] if problem.agents is None else start[-1, 0]
+    x = np.stack([own, K.project(np.zeros(K.dim)), K.project(own + np.linspace(-1.0, 1.0, K.dim))])
     shown = _blocks(problem, seed, [_TRIALS[-1]], rounds, x)
     require(problem, len(shown) == rounds, "blocks() has a wrong number of rounds")
     for trials, horizon in ((list(_TRIALS), rounds), ([_TRIALS[-1]], rounds + 1)):
@@ -80,6 +83,22 @@ def check_problem(problem: Problem, *, seed: int = 0, rounds: int = 3) -> None:
     modulus = min((part.modulus for pair in shown for part in pair if part.name == "loss"), default=np.inf)
     holds = modulus >= problem.strong_convexity * (1.0 - TOL)
     require(problem, holds, f"a loss has the modulus {modulus:g}, below {problem.strong_convexity}")
+    _check_rows(problem, seed, start, rounds)
+
+
+def _check_rows(problem: Problem, seed: int, start: Array, rounds: int) -> None:
+    """Checks the bound and the slack at the starts."""
+    for _, count, reveal in problem.blocks(seed, list(_TRIALS), rounds):
+        for k in range(count):
+            constraint = reveal(k)[1]
+            if constraint is None:
+                continue
+            rows = constraint.rows(start)
+            largest, size = rows.max(), np.abs(rows[rows > -np.inf]).max(initial=0.0)
+            holds = problem.bound is None or size <= problem.bound * (1.0 + TOL)
+            require(problem, holds, f"a row has the absolute value {size:g}, above the bound {problem.bound}")
+            holds = problem.slack is None or largest <= -problem.slack * (1.0 - TOL)
+            require(problem, holds, f"a row is {largest:g} at the start, above minus the slack {problem.slack}")
 
 
 class _Shown(NamedTuple):
@@ -91,23 +110,25 @@ class _Shown(NamedTuple):
     modulus: float
 
 
-def _shown(pair: Any, x: Array, count: int, index: int) -> list[_Shown]:
-    """Trial or round ``index`` of a pair of losses and constraints with ``count`` of them."""
+def _shown(pair: Any, x: Array, batch: tuple[int, ...], index: int) -> list[_Shown]:
+    """Trial or round ``index`` of a pair of losses and constraints with these leading axes; agents are averaged."""
     shown = []
     for name, part in zip(("loss", "constraint"), pair, strict=True):
         if part is not None:
-            points = [np.broadcast_to(point, (count, point.size)) for point in x]
-            values = np.array([part.value(point)[index] for point in points])
-            slope = max(float(np.linalg.norm(part.gradient(point)[index])) for point in points)
-            modulus = np.broadcast_to(getattr(part, "strong_convexity", 0.0), (count,))[index]
-            shown.append(_Shown(name, values, slope, float(modulus)))
+            points = [np.broadcast_to(point, (*batch, point.size)) for point in x]
+            combine = np.mean if name == "loss" else np.max
+            values = np.array([combine(part.value(point)[index]) for point in points])
+            slope = max(float(np.linalg.norm(part.gradient(point)[index], axis=-1).max()) for point in points)
+            modulus = np.broadcast_to(getattr(part, "strong_convexity", 0.0), batch)[index]
+            shown.append(_Shown(name, values, slope, float(np.min(modulus))))
     return shown
 
 
 def _blocks(problem: Problem, seed: int, trials: list[int], rounds: int, x: Array) -> list[list[_Shown]]:
     """The rounds of the last of these trials."""
+    batch = (len(trials),) if problem.agents is None else (len(trials), problem.agents)
     return [
-        _shown(reveal(k), x, len(trials), -1)
+        _shown(reveal(k), x, batch, -1)
         for _, count, reveal in problem.blocks(seed, trials, rounds)
         for k in range(count)
     ]
@@ -115,7 +136,9 @@ def _blocks(problem: Problem, seed: int, trials: list[int], rounds: int, x: Arra
 
 def _stacked(problem: Problem, seed: int, trial: int, rounds: int, x: Array) -> list[list[_Shown]]:
     return [
-        _shown(pair, x, count, k) for count, pair in problem.stacked_rounds(seed, trial, rounds) for k in range(count)
+        _shown(pair, x, (count,), k)
+        for count, pair in problem.stacked_rounds(seed, trial, rounds)
+        for k in range(count)
     ]
 
 

@@ -25,14 +25,17 @@ class Reveal(NamedTuple):
     played: Array | None
 
     def to(self, learner: Learner) -> Round:
+        """Reveals the round to a learner."""
         loss = None if self.H is None or self.y is None else losses.LeastSquares(self.H, self.y)
         constraint = None if self.A is None or self.b is None else constraints.Affine(self.A, self.b)
         return learner.tell(loss, constraint, played=self.played)
 
     def copy(self) -> Reveal:
+        """A round with copies of the arrays."""
         return Reveal(*(None if array is None else array.copy() for array in self))
 
     def trial(self, index: tuple[int, ...]) -> Reveal:
+        """The round of one trial."""
         return Reveal(*(None if array is None else array[index] for array in self))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from cocopt.constraints.base import (
 from cocopt.errors import InvalidInput
 from cocopt.kernels import contiguous
 from cocopt.registry import register
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Affine"]
 
@@ -53,16 +50,16 @@ class Affine(Constraint):
     __slots__ = ("A", "b", "batch", "dim", "row_count")
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
-        rows, right = as_floats("A", A), as_floats("b", b)
+        rows, rhs = as_floats("A", A), as_floats("b", b)
         if rows.ndim < 2:
             if rows.ndim == 0:
                 raise InvalidInput("A: expected shape (..., M, n) or (n,), got ()")
-            if right.shape not in ((), (1,)):
-                raise InvalidInput(f"b: expected a number, since A is a single row, got shape {right.shape}")
-            rows, right = rows[None, :], right.reshape(1)
-        if right.shape != rows.shape[:-1]:
-            raise InvalidInput(f"b: expected shape {rows.shape[:-1]} to match A {rows.shape}, got {right.shape}")
-        self.A, self.b = rows, right
+            if rhs.shape not in ((), (1,)):
+                raise InvalidInput(f"b: expected a number, since A is a single row, got shape {rhs.shape}")
+            rows, rhs = rows[None, :], rhs.reshape(1)
+        if rhs.shape != rows.shape[:-1]:
+            raise InvalidInput(f"b: expected shape {rows.shape[:-1]} to match A {rows.shape}, got {rhs.shape}")
+        self.A, self.b = rows, rhs
         self.batch: tuple[int, ...] = rows.shape[:-2]
         self.row_count: int = rows.shape[-2]
         self.dim: int = rows.shape[-1]

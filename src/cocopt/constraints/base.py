@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 
@@ -19,10 +19,7 @@ from cocopt.arrays import (
 )
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput
-from cocopt.functions import TINY
-
-if TYPE_CHECKING:
-    pass
+from cocopt.tolerances import TINY
 
 __all__ = [
     "Constraint",
@@ -40,8 +37,8 @@ __all__ = [
 class Constraint(ABC):
     """A convex constraint g(x) = max_i g_i(x) ≤ 0.
 
-    A new constraint needs `dim`, `batch`, `row_count`, `rows_unchecked` and `jacobian_unchecked`; `cones` opens
-    the exact methods of [`cocopt.project`][], without it cutting planes are used.
+    A new constraint needs `dim`, `batch`, `row_count`, `rows_unchecked` and `jacobian_unchecked`; with `cones`
+    the exact methods of [`cocopt.project`][] apply, without it cutting planes are used.
     """
 
     __slots__ = ()
@@ -138,7 +135,7 @@ class Constraint(ABC):
         raise TypeError(f"{type(self).__name__} has no leading axes")
 
     def select(self, row: ArrayLike) -> Constraint:
-        """One row of the constraint alone: row is an index, or one index a trial (shape ``batch``)."""
+        """One row of the constraint alone: row is an index, or one index per trial (shape ``batch``)."""
         if self.row_count == 1:
             return self
         return self.select_unchecked(np.asarray(row))
@@ -150,7 +147,7 @@ class Constraint(ABC):
         return SelectedRow(self, row)
 
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box cannot say them."""
+        """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box has none to store."""
         raise TypeError(f"{type(self).__name__} does not say its parameters")
 
     def equals(self, other: Constraint) -> bool:

@@ -1,4 +1,4 @@
-"""The bridge to CVXPY, loaded by [`cocopt.constraints.from_cvxpy`][] alone."""
+"""Constraints that are CVXPY expressions; loaded by [`cocopt.constraints.from_cvxpy`][] alone."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from cocopt.errors import InvalidInput
 
 __all__ = ["CvxpyConstraint"]
 
-# Leaves hold one value each, shared by all who use the expression; we borrow them for the time of a call.
-_leaves = threading.RLock()
+# CVXPY's variables and parameters hold one value each, whoever uses an expression: they are set for the time of a call.
+_lock = threading.RLock()
 
 
 class CvxpyConstraint(Constraint):
@@ -38,7 +38,7 @@ class CvxpyConstraint(Constraint):
 
     def rows_unchecked(self, x: Array) -> Array:
         rows = np.empty((*x.shape[:-1], self.row_count))
-        with self._borrowed():
+        with self._values_set():
             for index in np.ndindex(x.shape[:-1]):
                 self.variable.save_value(x[index].copy())
                 value = self.expression.value
@@ -47,7 +47,7 @@ class CvxpyConstraint(Constraint):
 
     def jacobian_unchecked(self, x: Array) -> Array:
         jacobian = np.empty((*x.shape[:-1], self.row_count, self.dim))
-        with self._borrowed():
+        with self._values_set():
             for index in np.ndindex(x.shape[:-1]):
                 self.variable.save_value(x[index].copy())
                 gradient = self.expression.grad.get(self.variable, 0.0)  # (n, M), sparse or a number
@@ -67,7 +67,7 @@ class CvxpyConstraint(Constraint):
     def cones(self) -> Cones | None:
         """CVXPY's conic form of expression ≤ t; None if it needs a cone that [`Cones`][cocopt.cones.Cones] lacks."""
         if self._cones is None:
-            with self._borrowed():
+            with self._values_set():
                 self._cones = (_conic(self.expression, self.variable),)
         return self._cones[0]
 
@@ -78,9 +78,9 @@ class CvxpyConstraint(Constraint):
         return cones.A, cones.b
 
     @contextmanager
-    def _borrowed(self) -> Iterator[None]:
+    def _values_set(self) -> Iterator[None]:
         """Sets the parameters to our values, and puts everything back at the end."""
-        with _leaves:
+        with _lock:
             before = [(leaf, leaf.value) for leaf in [self.variable, *(p for p, _ in self._parameters)]]
             try:
                 for parameter, value in self._parameters:
@@ -136,7 +136,7 @@ def _check_variable(variable: Any) -> None:
         raise InvalidInput(f"variable: expected shape (n,), got {variable.shape}")
     named = [name for name, value in variable.attributes.items() if value]
     if named:
-        raise InvalidInput(f"variable: expected no attributes, since K says where x lives, got {', '.join(named)}")
+        raise InvalidInput(f"variable: expected no attributes, since K defines the domain of x, got {', '.join(named)}")
 
 
 def _check_expression(expression: Any, variable: cp.Variable) -> None:

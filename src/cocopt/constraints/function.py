@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from cocopt import functions
 from cocopt.arrays import (
@@ -16,15 +16,12 @@ from cocopt.constraints.base import (
 )
 from cocopt.registry import register
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = ["Function"]
 
 
 @register
 class Function(Constraint):
-    """A constraint known by its value and a subgradient alone; the caller vouches for convexity.
+    """A constraint known by its value and a subgradient alone; the caller must ensure convexity.
 
     Both callables see read-only copies. An exception that they raise passes through, with a note that names the trial.
 
@@ -61,7 +58,7 @@ class Function(Constraint):
         return self._gradient(x, x.shape[-1:])[..., None, :]
 
     def check_points(self, x: ArrayLike) -> Array:
-        return require_finite("x", super().check_points(x))  # else the callables would be blamed
+        return require_finite("x", super().check_points(x))  # else the error would name the callables
 
     def equals(self, other: Constraint) -> bool:
         """Whether the other calls the same functions."""

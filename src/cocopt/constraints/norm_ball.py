@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from cocopt.constraints.base import (
 )
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["NormBall"]
 

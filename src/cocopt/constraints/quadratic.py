@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from cocopt.constraints.base import (
     take,
 )
 from cocopt.registry import register
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Quadratic"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Never, Self
+from typing import Any, Never, Self
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from cocopt.arrays import (
 from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
 from cocopt.registry import register
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["SelectedRow"]
 
@@ -42,9 +39,9 @@ class SelectedRow(Constraint):
     def magnitude(self, x: Array) -> Array:
         return self._pick(self.of.magnitude(x), data_batch_shape(self, x), 1)
 
-    def _pick(self, values: Array, lead: tuple[int, ...], inner: int) -> Array:
-        values = np.broadcast_to(values, (*lead, *values.shape[values.ndim - inner :]))
-        row = np.broadcast_to(self.row, lead).reshape(*lead, *(1,) * inner)
+    def _pick(self, values: Array, batch: tuple[int, ...], inner: int) -> Array:
+        values = np.broadcast_to(values, (*batch, *values.shape[values.ndim - inner :]))
+        row = np.broadcast_to(self.row, batch).reshape(*batch, *(1,) * inner)
         return np.take_along_axis(values, row, axis=-inner)
 
     @property
@@ -62,7 +59,7 @@ class SelectedRow(Constraint):
         self.require_single()
         if whole is None:
             return None
-        others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed at will
+        others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed by any amount
         A = np.concatenate([whole.A, -others], axis=1)
         return Cones(A, whole.b, whole.E[:, [int(self.row)]], whole.cones, whole.aux + others.shape[1])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Never, Self
+from typing import Any, Never, Self
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from cocopt.constraints.base import (
 from cocopt.constraints.selected_row import SelectedRow
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Stack"]
 
@@ -70,18 +67,18 @@ class Stack(Constraint):
         self.row_count: int = sum(member.row_count for member in self.members)
 
     def rows_unchecked(self, x: Array) -> Array:
-        lead = data_batch_shape(self, x)
-        parts = [broadcast(m.rows_unchecked(x), (*lead, m.row_count)) for m in self.members]
+        shape = data_batch_shape(self, x)
+        parts = [broadcast(m.rows_unchecked(x), (*shape, m.row_count)) for m in self.members]
         return np.concatenate(parts, axis=-1)
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        lead = data_batch_shape(self, x)
-        parts = [broadcast(m.jacobian_unchecked(x), (*lead, m.row_count, x.shape[-1])) for m in self.members]
+        shape = data_batch_shape(self, x)
+        parts = [broadcast(m.jacobian_unchecked(x), (*shape, m.row_count, x.shape[-1])) for m in self.members]
         return np.concatenate(parts, axis=-2)
 
     def magnitude(self, x: Array) -> Array:
-        lead = data_batch_shape(self, x)
-        parts = [broadcast(m.magnitude(x), (*lead, m.row_count)) for m in self.members]
+        shape = data_batch_shape(self, x)
+        parts = [broadcast(m.magnitude(x), (*shape, m.row_count)) for m in self.members]
         return np.concatenate(parts, axis=-1)
 
     def affine(self) -> tuple[Array, Array] | None:
@@ -138,7 +135,7 @@ class Stack(Constraint):
             member.require_finite_data()
 
     def raise_nonfinite(self, x: Array) -> Never:
-        for member in self.members:  # the guilty one speaks for itself
+        for member in self.members:  # let the offending member raise
             member.rows(x)
             member.jacobian(x)
         super().raise_nonfinite(x)

@@ -25,6 +25,7 @@ Given: TypeAlias = str | Learner | Callable[..., Learner]
 
 _SYMBOLS = {"beta": "β", "epsilon": "ε", "scale": "c"}
 _PROBLEM = "problem"  # as an option's value: the problem's own
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,13 @@ class Algorithm:
     def build(self, problem: Problem, rounds: int, start: Array) -> Learner:
         """A learner at the start points of some trials.
 
-        ``K``, ``start``, ``horizon``, ``lipschitz`` and ``diameter`` come from the problem and the run where the
-        constructor asks for them and no option says otherwise; the value ``problem`` stands for the problem's own.
+        ``K`` and ``start``, the horizon, and the constants of `Problem.algorithm_defaults` come from the run and the
+        problem where the constructor asks for them and no option says otherwise. A modulus of strong convexity chooses
+        another form of most methods; so it is passed only where it is required, or where the option's value is
+        ``problem``, which stands for the problem's own.
         """
-        known = {"horizon": rounds, "strong_convexity": problem.strong_convexity or None, **problem.algorithm_defaults}
+        supplied = {"horizon": rounds, **problem.algorithm_defaults}
+        known = {"strong_convexity": problem.strong_convexity or None, **supplied}
         asked = inspect.signature(self.make).parameters
         chosen = dict(self.options)
         if "steps" in asked and not isinstance(chosen.get("steps"), steps.Schedule):
@@ -67,11 +71,12 @@ class Algorithm:
         arguments: dict[str, Any] = {}
         for name, parameter in asked.items():
             value = chosen.get(name)
+            required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
             if name in ("K", "start"):
                 value = problem.K if name == "K" else start
-            elif value == _PROBLEM or (name not in chosen and name in ("horizon", "lipschitz", "diameter")):
+            elif value == _PROBLEM or (name not in chosen and (required or name in supplied)):
                 value = known.get(name)
-                if value is None and (name in chosen or parameter.default is parameter.empty):
+                if value is None:
                     raise _lacking(self.label, name, problem)
             if value is not None or name in chosen:
                 arguments[name] = value
@@ -176,14 +181,14 @@ class _Rebuilt:
 
 def _same(one: Any, other: Any) -> bool:
     try:
-        (spec, arrays), (twin, twins) = state.encode(one, "K"), state.encode(other, "K")
+        (spec, arrays), (other_spec, other_arrays) = state.encode(one, "K"), state.encode(other, "K")
     except TypeError:
         return False
-    return bool(spec == twin and all((array == twins[name]).all() for name, array in arrays.items()))
+    return bool(spec == other_spec and all((array == other_arrays[name]).all() for name, array in arrays.items()))
 
 
 def needs(make: Callable[..., Learner]) -> list[str]:
-    """What the constructor must be told beside K."""
+    """The arguments that the constructor requires beside K and start."""
     asked = inspect.signature(make).parameters.values()
     return [p.name for p in asked if p.default is p.empty and p.name not in ("K", "start") and p.kind != p.VAR_KEYWORD]
 

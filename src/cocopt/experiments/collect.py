@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cocopt.experiments.plan import HINDSIGHT, Arrays, Plan
+from cocopt.experiments.plan import Arrays, Plan
 from cocopt.experiments.results import Result
 
 __all__ = ["collect"]
@@ -21,5 +21,7 @@ def collect(plan: Plan, arrays: Sequence[Arrays]) -> Result:
         task: {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         for task, parts in by_task.items()
     }
-    best = joined.pop(HINDSIGHT, None)
-    return Result(plan.problem, plan.name, plan.algorithms, joined, plan.points, plan.checkpoints, best, plan.config())
+    compared = {own.name: joined.pop(own.task) for own in plan.comparators}
+    return Result(
+        plan.problem, plan.name, plan.algorithms, joined, plan.points, plan.checkpoints, compared, plan.config()
+    )

@@ -1,4 +1,4 @@
-"""What one chunk computes: the metrics of an algorithm, or the best fixed action; or which trial failed, and where."""
+"""What one chunk computes: the metrics of an algorithm, or a comparator; or which trial failed, and where."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cocopt import hindsight
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array
+from cocopt.constraints import Constraint
 from cocopt.errors import CocoptError, InvalidInput, TrialFailed
 from cocopt.experiments.algorithms import Algorithm
+from cocopt.experiments.comparators import Comparator
 from cocopt.experiments.plan import Arrays, Chunk
+from cocopt.losses import Loss
+from cocopt.metrics import Ledger
 
 __all__ = ["Outcome", "compute", "describe_error"]
 
@@ -37,48 +40,89 @@ def compute(chunk: Chunk) -> Outcome:
 
 
 def _compute(chunk: Chunk) -> Arrays:
-    return _best_fixed(chunk) if chunk.algorithm is None else _play(chunk, chunk.algorithm)
+    task = chunk.algorithm
+    return _compare(chunk, task) if isinstance(task, Comparator) else _play(chunk, task)
 
 
 def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
-    """The metrics, (trials, points), of one learner that plays all trials of the chunk."""
+    """The metrics, (trials, points), of one learner that plays all trials of the chunk.
+
+    ``round_losses``, if recorded, are (trials, rounds).
+    """
     recorded: dict[str, list[Array]] = {}
+    losses: list[Array] = []
     points, t, drawing = frozenset(chunk.points), 0, False
     try:
         learner = algorithm.build(chunk.problem, chunk.rounds, chunk.problem.start(chunk.seed, chunk.trials))
+        network = None if chunk.problem.agents is None else Ledger.zero(learner.batch)
         drawing = True
         for _, count, reveal in chunk.problem.blocks(chunk.seed, chunk.trials, chunk.rounds):
             drawing = False
             for k in range(count):
-                learner.tell(*reveal(k))
+                loss, constraint = reveal(k)
+                if network is not None:
+                    network = _after_round(network, learner.ask(), loss, constraint)
+                learner.tell(loss, constraint)
                 t += 1
+                if chunk.round_losses:
+                    losses.append(_loss(learner, network))
                 if t in points:
-                    _record(recorded, learner)
+                    _record(recorded, learner, network)
             drawing = True
     except Exception as error:
         raise _ChunkFailed(t + 1, error, drawing) from error
     if t != chunk.rounds:
         raise _ChunkFailed(t, InvalidInput(f"expected {chunk.rounds} rounds from the problem, got {t}"))
-    return {name: np.stack(values, axis=-1) for name, values in recorded.items()}
+    arrays = {name: np.stack(values, axis=-1) for name, values in recorded.items()}
+    if chunk.round_losses:
+        arrays["round_losses"] = np.diff(np.stack(losses, axis=-1), axis=-1, prepend=0.0)
+    return arrays
 
 
-def _record(recorded: dict[str, list[Array]], learner: Learner) -> None:
-    """Appends the learner's metrics so far."""
+def _loss(learner: Learner, network: Ledger | None) -> Array:
+    """The loss so far, (trials,); with agents, that of the network."""
+    return np.asarray(learner.ledger.loss if network is None else np.mean(network.loss, axis=-1))
+
+
+def _record(recorded: dict[str, list[Array]], learner: Learner, network: Ledger | None) -> None:
+    """Appends the learner's metrics so far; with agents those of the network, and as ``local_…`` the agents' own."""
     metrics = learner.ledger.as_dict()
     del metrics["rounds"]
     if hasattr(learner, "certificate"):
         metrics["certificate"] = learner.certificate().value
+    if network is not None:
+        own = {f"local_{name}": value for name, value in metrics.items()}
+        metrics = {**network.as_dict(), **own}
+        del metrics["rounds"], metrics["infeasible_rounds"]  # an agent projects onto its own rows alone
+        metrics = {name: np.mean(value, axis=-1) for name, value in metrics.items()}
     for name, value in metrics.items():
         recorded.setdefault(name, []).append(np.array(value, dtype=np.float64))
 
 
-def _best_fixed(chunk: Chunk) -> Arrays:
-    """The best fixed action in hindsight: its loss and whether there is one, (trials, checkpoints)."""
+def _after_round(network: Ledger, x: Array, loss: Loss | None, constraint: Constraint | None) -> Ledger:
+    """The ledger (trials, agents) in which each agent's action meets the mean of all losses, and all agents' rows.
+
+    The agents' own losses and rows have leading axes (trials, agents). So the actions, with an axis for the agent that
+    plays before these two, meet the losses and rows of all agents in one evaluation.
+    """
+    played = np.moveaxis(x, -2, 0)[..., None, :]  # (agents, trials, 1, n)
+    played = np.broadcast_to(played, (x.shape[-2], *x.shape))
+    value = rows = None
+    if loss is not None:
+        value = np.moveaxis(loss.value(played).mean(axis=-1), 0, -1)
+    if constraint is not None:
+        each = np.moveaxis(constraint.rows(played), 0, -3)
+        rows = each.reshape(*each.shape[:-2], -1)
+    return network.after(value, rows)
+
+
+def _compare(chunk: Chunk, comparator: Comparator) -> Arrays:
+    """The comparator's values, points and whether they exist."""
     try:
-        found = hindsight.best_fixed(chunk.problem, chunk.seed, chunk.trials, chunk.points)
+        found = comparator.find(chunk.problem, chunk.seed, chunk.trials, chunk.rounds, chunk.points)
     except Exception as error:
         raise _ChunkFailed(chunk.rounds, error) from error
-    return {"value": np.asarray(found.value), "feasible": np.asarray(found.feasible)}
+    return {name: np.asarray(value) for name, value in found.items()}
 
 
 def _locate_failure(chunk: Chunk, failure: _ChunkFailed) -> TrialFailed:

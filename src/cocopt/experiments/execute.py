@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import closing
 
 from cocopt.errors import TrialFailed
 from cocopt.experiments.chunks import ChunkStore
 from cocopt.experiments.compute import compute
 from cocopt.experiments.engines import Engine
-from cocopt.experiments.plan import HINDSIGHT, Arrays, Plan
+from cocopt.experiments.plan import Arrays, Plan
 from cocopt.experiments.progress import Progress
 
 __all__ = ["execute"]
@@ -59,10 +59,10 @@ def execute(
                     finished[i] = outcome
                     display.advance(missing[i].task, missing[i].count)
     if failures:
-        raise _most_telling(failures)
+        raise _first_cause(failures, {own.task for own in plan.comparators})
     return [finished[i] for i in range(len(plan.chunks))]
 
 
-def _most_telling(failures: Sequence[TrialFailed]) -> TrialFailed:
-    """The earliest failure; that of an algorithm before that of the comparator, which often fails on the same data."""
-    return min(failures, key=lambda failure: (failure.algorithm == HINDSIGHT, failure.trial, failure.round))
+def _first_cause(failures: Sequence[TrialFailed], comparators: Set[str]) -> TrialFailed:
+    """The earliest failure; that of an algorithm before that of a comparator, which often fails on the same data."""
+    return min(failures, key=lambda failure: (failure.algorithm in comparators, failure.trial, failure.round))

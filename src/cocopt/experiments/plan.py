@@ -18,12 +18,12 @@ from cocopt import problems
 from cocopt.arrays import Array, describe, positive_int
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm, Given, resolve
+from cocopt.experiments.comparators import Comparator, resolve_comparators
 from cocopt.experiments.specs import Spec, file_hash, make_picklable, parse
 from cocopt.problems import Problem
 from cocopt.problems.base import check_seed
 
 __all__ = [
-    "HINDSIGHT",
     "MAX_CHUNKS",
     "MAX_ROUNDS",
     "Arrays",
@@ -33,9 +33,6 @@ __all__ = [
     "make_plan",
     "recorded_rounds",
 ]
-
-#: what the search for the best fixed action is called where algorithms go by their labels
-HINDSIGHT = "best action in hindsight"
 
 #: the numbers of rounds at which the regret is computed, which takes an optimisation each
 _CHECKPOINTS = 12
@@ -53,33 +50,35 @@ Arrays: TypeAlias = dict[str, Array]
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive trials of one algorithm, or of the search for the best fixed action; depends on no other chunk.
+    """Consecutive trials of one algorithm, or of the search for a comparator; depends on no other chunk.
 
     Attributes
     ----------
     problem : Problem
-    algorithm : Algorithm or None
-        None stands for the best fixed action in hindsight.
+    algorithm : Algorithm or Comparator
     seed : int
     first, count : int
         The number of the first trial, and how many there are.
     rounds : int
     points : tuple of int
-        The rounds whose metrics are recorded.
+        The rounds whose metrics are recorded; for a comparator, the checkpoints.
+    round_losses : bool
+        Whether the loss of every single round is recorded too.
     """
 
     problem: Problem
-    algorithm: Algorithm | None
+    algorithm: Algorithm | Comparator
     seed: int
     first: int
     count: int
     rounds: int
     points: tuple[int, ...]
+    round_losses: bool = False
 
     @property
     def task(self) -> str:
-        """The label of the algorithm, or `HINDSIGHT`."""
-        return HINDSIGHT if self.algorithm is None else self.algorithm.label
+        """The label of the algorithm, or what the search for the comparator is called."""
+        return self.algorithm.task if isinstance(self.algorithm, Comparator) else self.algorithm.label
 
     @property
     def trials(self) -> NDArray[np.int64]:
@@ -99,6 +98,7 @@ class Plan:
     description : JSON-able, or None
         What the problem is; None if that is unknown (an object of a user's own class).
     algorithms : sequence of Algorithm
+    comparators : sequence of Comparator
     trials, rounds, seed, chunk_size : int
     points, checkpoints : tuple of int
         The rounds whose metrics are recorded, and among them those at which the regret is computed.
@@ -110,6 +110,7 @@ class Plan:
     name: str
     description: Any
     algorithms: Sequence[Algorithm]
+    comparators: Sequence[Comparator]
     trials: int
     rounds: int
     seed: int
@@ -120,17 +121,18 @@ class Plan:
 
     @property
     def tasks(self) -> list[str]:
-        """What is done with every trial: the labels of the algorithms, and `HINDSIGHT` if the regret is wanted."""
+        """What is done with every trial: the searches for comparators, and the labels of the algorithms."""
         return list(dict.fromkeys(chunk.task for chunk in self.chunks))
 
     def key(self, chunk: Chunk) -> dict[str, Any] | None:
         """All that determines the chunk's numbers, as JSON; None if problem or algorithm cannot be described."""
-        algorithm = HINDSIGHT if chunk.algorithm is None else chunk.algorithm.identity
+        algorithm = chunk.algorithm.identity
         if self.description is None or algorithm is None:
             return None
         return {
             "problem": self.description,
             "algorithm": algorithm,
+            **({"round_losses": True} if chunk.round_losses else {}),
             "seed": chunk.seed,
             "trials": [chunk.first, chunk.count],
             "rounds": chunk.rounds,
@@ -142,6 +144,7 @@ class Plan:
         config = {
             "problem": self.description or {"problem": self.name, "options": self.problem.options},
             "algorithms": {own.label: own.identity or "configured in Python" for own in self.algorithms},
+            "comparators": {own.name: dict(own.options) for own in self.comparators},
             "trials": self.trials,
             "rounds": self.rounds,
             "seed": self.seed,
@@ -159,7 +162,7 @@ def make_plan(
     rounds: int | None,
     seed: int,
     chunk: int,
-    regret: bool,
+    comparators: str | Sequence[str],
 ) -> Plan:
     """Checks the arguments of `cocopt.run`, and cuts the work into chunks.
 
@@ -175,19 +178,29 @@ def make_plan(
     horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
     if horizon > MAX_ROUNDS:
         raise InvalidInput(f"rounds: expected at most {MAX_ROUNDS}, got {describe(horizon)}")
-    if regret and not source.K.bounded:
+    compared = resolve_comparators(comparators)
+    for comparator in compared:
+        comparator.check(horizon)
+    if compared and not source.K.bounded:
         raise InvalidInput(f"regret: expected False, since the set of the problem {name!r} is unbounded, got True")
     resolved = resolve(algorithms)
     for algorithm in resolved:
         algorithm.build(source, horizon, source.start(seed, np.arange(1)))
     points, checkpoints = recorded_rounds(horizon)
-    tasks: list[Algorithm | None] = [*([None] if regret else []), *resolved]
+    # rounds that the dynamic comparator leaves out are left out of the algorithms' losses
+    round_losses = any(own.name == "dynamic" for own in compared)
+    tasks: list[tuple[Algorithm | Comparator, tuple[int, ...], bool]] = [
+        *((own, checkpoints, False) for own in compared),
+        *((own, points, round_losses) for own in resolved),
+    ]
     chunks = [
-        Chunk(source, task, seed, first, min(chunk, trials - first), horizon, points if task else checkpoints)
-        for task in tasks
+        Chunk(source, task, seed, first, min(chunk, trials - first), horizon, recorded, losses)
+        for task, recorded, losses in tasks
         for first in range(0, trials, chunk)
     ]
-    return Plan(source, name, description, resolved, trials, horizon, seed, chunk, points, checkpoints, chunks)
+    return Plan(
+        source, name, description, resolved, compared, trials, horizon, seed, chunk, points, checkpoints, chunks
+    )
 
 
 def recorded_rounds(rounds: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -10,7 +10,7 @@ import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from cocopt.errors import InvalidInput
 from cocopt.experiments import figures
 from cocopt.experiments.algorithms import Algorithm
 from cocopt.experiments.chunks import code_hash, open_folder, versions
+from cocopt.experiments.comparators import Comparator
 from cocopt.experiments.specs import unknown_name
+from cocopt.hindsight import DynamicHindsight, Hindsight, PiecewiseHindsight
 from cocopt.theory import Bounds
 
 if TYPE_CHECKING:
@@ -29,12 +31,14 @@ if TYPE_CHECKING:
 
     from cocopt.problems import Problem
 
-__all__ = ["Interval", "Result", "interval", "write_tables"]
+__all__ = ["Interval", "Result", "interval", "write_atomically", "write_tables"]
 
-_SUMMARY_METRICS = {"loss": "loss", "regret": "regret", "ccv1": "CCV₁", "ccv2": "CCV₂"}
 _SUMMARY = ("problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
 _CURVES = ("problem", "algorithm", "metric", "round", "trials", "mean", "ci_low", "ci_high")
 _PAIRED = ("problem", "first", "second", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
+
+Comparison: TypeAlias = Hindsight | DynamicHindsight | PiecewiseHindsight
+_KINDS: dict[str, Any] = {"dynamic": DynamicHindsight, "piecewise": PiecewiseHindsight}
 
 Which = Literal["summary", "finals", "curves", "paired"]
 Row = Sequence[Any]
@@ -80,7 +84,9 @@ class Result:
     points, checkpoints : arrays of int
         The rounds at which metrics, and among them those at which the regret, are known.
     feasible : array of bool (trials, checkpoints), or None
-        Whether some action satisfies all constraints so far; None if the regret was not asked for.
+        Whether some action satisfies all constraints so far; None if the static comparator was not asked for.
+    comparators : list of str
+        Against what the regret is known.
     config : dict
         What was run.
 
@@ -102,19 +108,32 @@ class Result:
         metrics: Mapping[str, Mapping[str, Array]],
         points: Sequence[int],
         checkpoints: Sequence[int],
-        hindsight: Mapping[str, Array] | None,
+        compared: Mapping[str, Mapping[str, Array]],
         config: dict[str, Any],
     ) -> None:
         self.problem, self.name, self.config = problem, name, config
         self._algorithms = {algorithm.label: algorithm for algorithm in algorithms}
-        self._metrics, self._hindsight = metrics, hindsight
+        self._metrics = {
+            label: {name: values for name, values in own.items() if name != "round_losses"}
+            for label, own in metrics.items()
+        }
+        self._round_losses = {label: own["round_losses"] for label, own in metrics.items() if "round_losses" in own}
+        self._compared = {
+            name: _KINDS.get(name, Hindsight)(**{**arrays, "feasible": arrays["feasible"].astype(bool)})
+            for name, arrays in compared.items()
+        }
         self.points, self.checkpoints = np.array(points), np.array(checkpoints)
-        self.feasible = None if hindsight is None else hindsight["feasible"].astype(bool)
+        self.feasible = self._compared["static"].feasible if "static" in compared else None
 
     @property
     def algorithms(self) -> list[str]:
         """The labels of the algorithms, in the order they were asked for."""
         return list(self._algorithms)
+
+    @property
+    def comparators(self) -> list[str]:
+        """The names of the comparators, in the order they were asked for."""
+        return list(self._compared)
 
     @property
     def trials(self) -> int:
@@ -137,61 +156,157 @@ class Result:
             raise unknown_name("algorithm", label, self._algorithms)
         return self._algorithms[label]
 
+    def options(self, algorithm: str) -> dict[str, Any]:
+        """The options that the algorithm was given."""
+        return dict(self._algorithm(algorithm).options)
+
+    @property
+    def swept(self) -> dict[str, dict[str, Any]]:
+        """The options that have several values among the algorithms: {option: {algorithm: value}}."""
+        options = dict.fromkeys(name for own in self._algorithms.values() for name in own.options)
+        values = {
+            name: {label: own.options[name] for label, own in self._algorithms.items() if name in own.options}
+            for name in options
+        }
+        return {name: own for name, own in values.items() if len(set(map(str, own.values()))) > 1}
+
     def curves(self, algorithm: str) -> dict[str, Array]:
         """Each metric, (trials, points): sums over the rounds up to each of `points`."""
         self._algorithm(algorithm)
         return dict(self._metrics[algorithm])
 
-    def regret(self, algorithm: str) -> Array:
-        """Loss less that of the best fixed feasible action so far, (trials, checkpoints); NaN where there is none."""
-        if self._hindsight is None or self.feasible is None:
-            raise InvalidInput("regret: expected a run that looked for the best action, got one with regret=False")
+    def regret(self, algorithm: str, comparator: str = "static") -> Array:
+        """Loss less that of a comparator so far, (trials, checkpoints); NaN where the comparator does not exist.
+
+        By default it is the best fixed feasible action. Rounds that have no feasible action, which the dynamic
+        comparator leaves out, are left out of the algorithm's loss, too.
+        """
+        best = self._comparator(comparator)
         loss = self.curves(algorithm)["loss"][:, np.searchsorted(self.points, self.checkpoints)]
-        return np.where(self.feasible, loss - self._hindsight["value"], np.nan)
+        if isinstance(best, DynamicHindsight):
+            at = self.checkpoints - 1
+            left_out = np.cumsum(np.where(best.feasible, 0.0, self._round_losses[algorithm]), axis=-1)
+            return np.asarray(loss - left_out[:, at] - best.running_value[:, at])
+        return np.where(best.feasible, loss - best.value, np.nan)
+
+    def comparator(self, name: str, trial: int = 0) -> Comparison:
+        """What was found in hindsight for one trial: values, points, and where they exist.
+
+        Parameters
+        ----------
+        name : str
+            One of `comparators`.
+        trial : int
+
+        Returns
+        -------
+        Hindsight, DynamicHindsight or PiecewiseHindsight
+            Of `cocopt.hindsight`, without the axis of trials: the values and points of the dynamic comparator are those
+            of every round, of the others those after each of `checkpoints`.
+        """
+        best = self._comparator(name)
+        if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < self.trials:
+            raise InvalidInput(f"trial: expected a number from 0 to {self.trials - 1}, got {describe(trial)}")
+        chosen: Comparison = type(best)(*(part[trial] for part in best))
+        return chosen
+
+    def path_length(self) -> Array:
+        """The length of the dynamic comparator's path so far, (trials, checkpoints)."""
+        best = self._comparator("dynamic")
+        return np.asarray(np.cumsum(best.increments, axis=-1)[:, self.checkpoints - 1])
+
+    def _comparator(self, name: str) -> Any:
+        if not self._compared:
+            raise InvalidInput("regret: expected a run that looked for the best action, got one with regret=False")
+        if not isinstance(name, str) or name not in self._compared:
+            raise unknown_name("comparator", name, self._compared)
+        return self._compared[name]
+
+    @property
+    def regret_metrics(self) -> dict[str, str]:
+        """The comparators by the names of the regret against them, such as "regret_dynamic"."""
+        return {Comparator(name).metric: name for name in self._compared}
 
     def finals(self, algorithm: str) -> dict[str, Array]:
-        """Each metric after the last round, (trials,); the regret is NaN where no action is feasible."""
+        """Each metric after the last round, (trials,); a regret is NaN where its comparator does not exist."""
         last = {name: values[:, -1] for name, values in self.curves(algorithm).items()}
-        return last if self._hindsight is None else {**last, "regret": self.regret(algorithm)[:, -1]}
+        regrets = self.regret_metrics.items()
+        return last | {metric: self.regret(algorithm, name)[:, -1] for metric, name in regrets}
 
     def bounds(self, algorithm: str) -> Bounds | None:
         """The a priori bounds of the theory, at `points`; None if no theorem applies.
 
         Theorems need an action that satisfies all constraints, and constants (Lipschitz, diameter, strong convexity)
-        that the problem knows and of which the algorithm was given correct values.
+        that the problem knows and of which the algorithm was given correct values. They are about one learner, not
+        about a network of agents.
         """
+        if self.problem.agents is not None:
+            return None
         L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
         if L_f is None or L_g is None or not self.problem.K.bounded:
             return None
         if self.problem.feasible is False or (self.feasible is not None and not self.feasible.all()):
             return None
+        return _bounds(self.learner(algorithm), self.problem, self.points, L_f, L_g)
+
+    def dynamic_bounds(self, algorithm: str) -> Array | None:
+        """The bounds of the theory on the dynamic regret, (trials, checkpoints); None if no theorem applies.
+
+        They grow with the path of the dynamic comparator. Theorems need a feasible action in every round, and constants
+        as for `bounds`.
+        """
+        best, L_f = self._comparator("dynamic"), self.problem.lipschitz_f
+        if L_f is None or self.problem.agents is not None or not best.feasible.all():
+            return None
+        learner: Any = self.learner(algorithm)
+        if not hasattr(learner, "dynamic_bounds") or not _constants_hold(learner, self.problem):
+            return None
+        try:
+            bounds: Array = learner.dynamic_bounds(best.increments, lipschitz_f=L_f)
+        except InvalidInput:  # no theorem covers its steps or its window
+            return None
+        return bounds[:, self.checkpoints - 1]
+
+    def learner(self, algorithm: str) -> Learner:
+        """The algorithm as it was configured, built anew for one trial."""
         start = self.problem.start(self.config["seed"], np.arange(1))
-        learner = self._algorithm(algorithm).build(self.problem, self.rounds, start)
-        return _bounds(learner, self.problem, self.points, L_f, L_g)
+        return self._algorithm(algorithm).build(self.problem, self.rounds, start)
 
     def paired(self, first: str, second: str) -> dict[str, Interval]:
         """The mean of first − second in each final metric, trial by trial on the same data, with its interval."""
         one, other = self.finals(first), self.finals(second)
         return {name: interval(one[name] - other[name]) for name in one if name in other}
 
-    def infeasibility_note(self) -> str | None:
-        """In how many trials no fixed action satisfies all constraints, as a sentence; None if there is one in all."""
-        if self.feasible is None or self.feasible.all():
+    def infeasibility_note(self, comparator: str = "static") -> str | None:
+        """Where the comparator does not exist, as a sentence; None if it exists in all trials, or was not asked for."""
+        if comparator not in self._compared or self._compared[comparator].feasible.all():
             return None
-        infeasible = ~self.feasible
+        infeasible = ~self._compared[comparator].feasible
+        if comparator == "dynamic":
+            return (
+                f"The dynamic regret leaves out {int(infeasible.sum())} of {infeasible.size} rounds, in which no "
+                "action satisfies the constraint."
+            )
         count = int(infeasible[:, -1].sum())
         earliest = int(self.checkpoints[infeasible.any(axis=0)][0])
+        undefined = f"is undefined: in {count} of {self.trials} trials no action"
+        if comparator == "expectation":
+            return f"The regret in expectation {undefined} satisfies the average of the constraints."
+        if comparator == "piecewise":
+            return f"The piecewise regret {undefined} satisfies the constraints of some block."
         return (
-            f"The regret is undefined: in {count} of {self.trials} trials no action satisfies the constraints of "
+            f"The regret {undefined} satisfies the constraints of "
             f"all {self.rounds} rounds (in the worst one, not even those of the first {earliest})."
         )
 
     def summary(self) -> str:
         """A table of the final metrics, as text."""
-        lines = [["algorithm", *_SUMMARY_METRICS.values()]]
+        regrets = {metric: _regret_title(name) for metric, name in self.regret_metrics.items()}
+        shown = {"loss": "loss", **(regrets or {"regret": "regret"}), "ccv1": "CCV₁", "ccv2": "CCV₂"}
+        lines = [["algorithm", *shown.values()]]
         for label in self.algorithms:
             finals = self.finals(label)
-            lines.append([label, *(_cell(finals.get(metric)) for metric in _SUMMARY_METRICS)])
+            lines.append([label, *(_cell(finals.get(metric)) for metric in shown)])
         widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
@@ -200,8 +315,10 @@ class Result:
             f"{self.name}: {self.rounds} rounds, {self.trials} trial{'s' if self.trials > 1 else ''}, "
             f"seed {self.config['seed']}; mean ± half of its 95% confidence interval"
         )
-        note = self.infeasibility_note()
-        return "\n".join([head, *table, *([note] if note else [])])
+        notes = [note for note in map(self.infeasibility_note, self._compared) if note]
+        if "dynamic" in self._compared:
+            notes.insert(0, f"Path length of the dynamic comparator: {_cell(self.path_length()[:, -1])}.")
+        return "\n".join([head, *table, *notes])
 
     def table(self, which: Which) -> tuple[Row, list[Row]]:
         """The header and rows of one of the tables that `save` writes."""
@@ -219,6 +336,9 @@ class Result:
         for label in self.algorithms:
             for metric, values in self.finals(label).items():
                 yield self.name, label, metric, self.rounds, self.trials, *interval(values)
+        if "dynamic" in self._compared:
+            numbers = interval(self.path_length()[:, -1])
+            yield self.name, Comparator("dynamic").task, "path_length", self.rounds, self.trials, *numbers
 
     def _finals_table(self) -> tuple[Row, list[Row]]:
         finals = {label: self.finals(label) for label in self.algorithms}
@@ -237,20 +357,27 @@ class Result:
 
     def _curve_rows(self, label: str) -> Iterable[Row]:
         known = {metric: (self.points, values) for metric, values in self.curves(label).items()}
-        if self._hindsight is not None:
-            known["regret"] = (self.checkpoints, self.regret(label))
+        for metric, name in self.regret_metrics.items():
+            known[metric] = (self.checkpoints, self.regret(label, name))
         for metric, (rounds, values) in known.items():
             for t, *numbers in zip(rounds.tolist(), *interval(values), strict=True):
                 yield self.name, label, metric, t, self.trials, *numbers
 
     def to_frame(self, which: Which = "finals") -> pd.DataFrame:
-        """One of the tables as a pandas DataFrame: "finals" (one row per trial), "summary", "curves" or "paired"."""
+        """One of the tables as a pandas DataFrame: "finals" (one row per trial), "summary", "curves" or "paired".
+
+        The options of a sweep become columns beside that of the algorithm.
+        """
         try:
             import pandas as pd
         except ModuleNotFoundError as error:
             raise ImportError("Result.to_frame needs pandas: pip install pandas") from error
         header, rows = self.table(which)
-        return pd.DataFrame(rows, columns=list(header))
+        frame = pd.DataFrame(rows, columns=list(header))
+        if "algorithm" in header:
+            for at, (option, values) in enumerate(self.swept.items(), start=header.index("algorithm") + 1):
+                frame.insert(at, f"option_{option}" if option in header else option, frame["algorithm"].map(values))
+        return frame
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str | figures.DrawFunction = "metrics") -> Figure:
         """Draws a figure, and writes it to a file if there is a path.
@@ -260,7 +387,8 @@ class Result:
         path : path, optional
             Ends in .pdf, .png or .svg.
         kind : str or function
-            "metrics": loss, CCV₁ and CCV₂ against t; "regret": regret, CCV₁ and CCV₂ with the bounds of the theory;
+            "metrics": loss, CCV₁ and CCV₂ against t; "regret": the regrets that were asked for, CCV₁ and CCV₂ with the
+            bounds of the theory;
             the name of another registered figure, or a function as `cocopt.experiments.figure` registers.
         """
         drawn = figures.draw(self, kind)
@@ -285,18 +413,27 @@ class Result:
 
 
 def _bounds(learner: Learner, problem: Problem, T: Any, L_f: float, L_g: float) -> Bounds | None:
-    steps: Any = getattr(learner, "steps", None)
-    modulus: Any = getattr(learner, "strong_convexity", None) or getattr(steps, "modulus", 0.0)
-    diameter: Any = getattr(learner, "diameter", None) or np.inf
-    if modulus > problem.strong_convexity or diameter < problem.K.diameter:
-        return None
-    if not hasattr(learner, "bounds"):
+    if not hasattr(learner, "bounds") or not _constants_hold(learner, problem):
         return None
     try:
         bounds: Bounds = learner.bounds(T, lipschitz_f=L_f, lipschitz_g=L_g)
     except InvalidInput:  # no theorem covers its steps, or it was given a Lipschitz constant that does not hold
         return None
     return bounds
+
+
+def _constants_hold(learner: Learner, problem: Problem) -> bool:
+    """Whether the modulus and the diameter that the algorithm was given are those of the problem, or safer."""
+    steps: Any = getattr(learner, "steps", None)
+    modulus: Any = getattr(learner, "strong_convexity", None) or getattr(steps, "modulus", 0.0)
+    diameter: Any = getattr(learner, "diameter", None) or np.inf
+    return bool(modulus <= problem.strong_convexity and diameter >= problem.K.diameter)
+
+
+def _regret_title(comparator: str) -> str:
+    """The regret's name in tables."""
+    titles = {"static": "regret", "expectation": "regret in expectation"}
+    return titles.get(comparator, f"{comparator} regret")
 
 
 def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> None:
@@ -311,16 +448,17 @@ def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> N
         writer.writeheader()
         for own, rows in tables:
             writer.writerows({name: _csv_field(value) for name, value in zip(own, row, strict=True)} for row in rows)
-        _write_atomically(out / f"{kind}.csv", buffer.getvalue())
+        write_atomically(out / f"{kind}.csv", buffer.getvalue())
     config = {
         "versions": versions(),
         "code": code_hash(),
         "experiments": {result.name: result.config for result in results},
     }
-    _write_atomically(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a text under a temporary name, and renames it."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -26,7 +26,7 @@ __all__ = ["CHUNK", "run"]
 CHUNK = 25
 
 
-# Its parameters are many because it is the one public entry to experiments; all but the first two have defaults.
+# Exceeds the guide of 8 parameters as the one public entry to experiments; all but the first two have defaults.
 def run(
     problem: str | Problem,
     algorithms: Given | Sequence[Given] | Mapping[str, Given] = ("clasp",),
@@ -38,11 +38,12 @@ def run(
     progress: bool | None = None,
     *,
     regret: bool = True,
+    comparators: str | Sequence[str] | None = None,
     engine: Literal["local", "dask"] = "local",
     chunk: int = CHUNK,
     tables: bool = True,
 ) -> Result:
-    """Plays every algorithm on the same trials of a problem, and measures it against the best action in hindsight.
+    """Plays every algorithm on the same trials of a problem, and measures it against comparators in hindsight.
 
     With the same seed, the result is the same to the last bit for any number of jobs and either engine.
 
@@ -69,7 +70,12 @@ def run(
     progress : bool, optional
         True: a display on standard error; False: none; None: only on a terminal.
     regret : bool
-        Whether to find the best fixed action in hindsight.
+        Whether to compute the regret; False for no comparator at all.
+    comparators : sequence of str, optional
+        Against what: "static" (the default, the best fixed action that satisfies all constraints), "dynamic" (the best
+        action of every round, a program per round), "piecewise:blocks=4" (constant on blocks of equal length; or
+        ``breakpoints=25+50+75``, rounds after which the action changes; with ``switches=2`` at the best two of them),
+        "expectation" (constraints on average; with ``rows=max`` of their largest rows). See `cocopt.hindsight`.
     engine : "local" or "dask"
         Processes of this machine, or a Dask cluster: that of the current client, else the one that Dask's setting
         ``scheduler-address`` (DASK_SCHEDULER_ADDRESS) names, else a new one on this machine.
@@ -101,7 +107,10 @@ def run(
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInput(f"engine: expected {' or '.join(map(_quoted, ENGINES))}, got {describe(engine)}")
     workers = None if jobs is None else positive_int("jobs", jobs)
-    plan = make_plan(problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, regret=regret)
+    if not regret and comparators:
+        raise InvalidInput(f"regret: expected True with the comparators {comparators}, got False")
+    compared = comparators if comparators is not None else ["static"] if regret else []
+    plan = make_plan(problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, comparators=compared)
     store = None if out is None else ChunkStore(out)
     display = show(plan.name, dict.fromkeys(plan.tasks, plan.trials), progress)
     result = collect(plan, execute(plan, ENGINES[engine], jobs=workers, store=store, display=display))

@@ -27,7 +27,7 @@ from cocopt.tolerances import FEASIBILITY
 __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
 BEST_POSITION = 1e-8  # the accuracy of the position that is asked for at most, in units of its own size
-PATIENCE = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
+MAX_SLOW_CUTS = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
 SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
 SLACK = 1e-6  # cuts with less slack, in units of their terms, are kept when the others are removed
 CUT_SHARE, GUESS_SHARE = 1e-5, 0.1  # of the accepted violation, what merging cuts may lose at an iterate, at a guess
@@ -81,7 +81,7 @@ class _Search:
         self.possible, self.stalled = True, False
         #: of the points that met the tolerance, the one where the model's error is least
         self.best: Array | None = None
-        self.least_error, self.patience = np.inf, 0
+        self.least_error, self.cuts_left = np.inf, 0
         self.guess_distance = np.inf  #: from x to the last guess that was used
 
     def run(self) -> Solution:
@@ -143,11 +143,13 @@ class _Search:
         met = bool((rows <= accepted).all())
         if met:
             error, nu_sum = self.model.error(self.x, rows), float(self.nu.sum())
-            self.patience = PATIENCE + self.request.K.dim if error <= 0.5 * self.least_error else self.patience - 1
+            self.cuts_left = (
+                MAX_SLOW_CUTS + self.request.K.dim if error <= 0.5 * self.least_error else self.cuts_left - 1
+            )
             if error < self.least_error:
                 self.best, self.least_error = self.x, error
             known = not (nu_sum == 0.0 or error * nu_sum > self._accuracy**2)  # NaN, an unknown multiplier, too
-            if error == 0.0 or known or self.patience == 0:
+            if error == 0.0 or known or self.cuts_left == 0:
                 return False
         if self.used >= self.request.cuts:
             if self.best is None:

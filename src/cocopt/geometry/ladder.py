@@ -68,10 +68,10 @@ def solve(request: Request) -> Projection:
     x, nu, status, method = found
     if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
         return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
-    return _solve_rest(request, found)
+    return _solve_remaining(request, found)
 
 
-def _solve_rest(request: Request, found: Batch) -> Projection:
+def _solve_remaining(request: Request, found: Batch) -> Projection:
     """The second stage, for the trials that the first did not solve."""
     x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
     K, constraint = request.K, request.constraint

@@ -27,7 +27,7 @@ from cocopt.tolerances import BLACK_BOX
 __all__ = ["hinge_prox", "solve_hinge_prox"]
 
 
-# (nine parameters, all but three of them keywords: they are the public contract)
+# Exceeds the guide of 8 parameters, all but three of which are keywords: they are the public interface.
 def hinge_prox(
     K: ConvexSet,
     constraint: Constraint,

@@ -1,6 +1,11 @@
-"""The best fixed action in hindsight, against which regret is measured.
+"""Comparators in hindsight, against which regret is measured.
 
-    x*_T = argmin of Σ_{t≤T} f_t(x) over x in S_T = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_T ≤ 0}
+=========================== =======================================================================================
+`best_fixed`                x*_T = argmin of Σ_{t≤T} f_t over S_T = K ∩ {g_1 ≤ 0} ∩ … ∩ {g_T ≤ 0}
+`best_dynamic`              u_t = argmin of f_t over K ∩ {g_t ≤ 0}, in each round
+`best_piecewise`            constant on blocks of rounds, and feasible in the rounds of its block
+`best_in_expectation`       argmin of Σ_{t≤T} f_t over K ∩ {Σ_{t≤T} g_t ≤ 0}
+=========================== =======================================================================================
 
 The dimension is small and T is large, so an iteration should cost one pass over the rounds and a small program. That is
 Newton's method: a quadratic model of the sum is minimised over a working set of the constraints; those that the
@@ -16,6 +21,11 @@ the diameter D of K, all z in S_T have
     Σ f_t(z) ≥ h(x) + ⟨G + Aᵀλ, z − x⟩ − λᵀ(b − A x) ≥ h(x) − ‖G + Aᵀλ‖ D − λᵀ(b − A x).
 
 ========================= =========================================================================================
+`hindsight.comparators`   the functions above
+`hindsight.dynamic`       the minimisers of single rounds
+`hindsight.quadratics`    the minimisers of many single rounds at once
+`hindsight.piecewise`     blocks of rounds, and dynamic programming over their ends
+`hindsight.expectation`   the sum of the constraints as one constraint
 `hindsight.rounds`        passes over the rounds of a trial
 `hindsight.objective`     the sum of losses and its second-order information
 `hindsight.working_set`   the rows and cones that the programs contain, and the search for violated ones
@@ -27,66 +37,22 @@ the diameter D of K, all z in S_T have
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from cocopt.hindsight.comparators import (
+    DynamicHindsight,
+    Hindsight,
+    PiecewiseHindsight,
+    best_dynamic,
+    best_fixed,
+    best_in_expectation,
+    best_piecewise,
+)
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from cocopt.arrays import Array, describe
-from cocopt.errors import InvalidInput
-from cocopt.hindsight.rounds import Rounds
-from cocopt.hindsight.search import Search
-from cocopt.problems.base import Problem, trial_numbers
-
-__all__ = ["Hindsight", "best_fixed"]
-
-
-class Hindsight(NamedTuple):
-    """The best fixed actions of B trials at C numbers of rounds.
-
-    Attributes
-    ----------
-    value : ndarray (B, C)
-        min over S_T of Σ f_t, NaN where S_T is empty. It is proven to be above the optimum by at most 1e-6 of it
-        (1e-7 unless that takes many steps), rounding of the sums apart; or by 1e-9 of a round's loss if that is more,
-        for the optimum may be 0: of the mean up to the least checkpoint, at the point of K nearest to 0.
-    feasible : ndarray (B, C) of bool
-        Whether S_T has a point.
-    point : ndarray (B, C, n)
-        x*_T, NaN where there is none.
-    """
-
-    value: Array
-    feasible: NDArray[np.bool_]
-    point: Array
-
-
-def best_fixed(problem: Problem, seed: int, trials: ArrayLike, checkpoints: ArrayLike) -> Hindsight:
-    """The best fixed action of each trial, after each of these numbers of rounds.
-
-    Examples
-    --------
-    >>> from cocopt import hindsight, problems
-    >>> best = hindsight.best_fixed(problems.get("olr"), seed=0, trials=[0, 1], checkpoints=[10, 100])
-    >>> best.value.shape, best.feasible.all()
-    ((2, 2), np.True_)
-    """
-    marks = np.asarray(checkpoints)
-    if marks.ndim != 1 or marks.size == 0 or marks.dtype.kind not in "iu" or marks.min() < 1:
-        raise InvalidInput(f"checkpoints: expected numbers of rounds from 1 on, got {describe(checkpoints)}")
-    if not problem.K.bounded:
-        raise InvalidInput(f"K: expected a set of finite diameter, got {problem.K!r}")
-    chosen = trial_numbers(trials)
-    shape = (len(chosen), marks.size)
-    result = Hindsight(np.full(shape, np.nan), np.zeros(shape, dtype=bool), np.full((*shape, problem.K.dim), np.nan))
-    for i, trial in enumerate(chosen):
-        search = Search(problem.K, Rounds(problem, seed, trial, int(marks.max())))
-        for c in np.argsort(
-            marks
-        ):  # S_T only shrinks: the last working set is a good start, and once empty it stays so
-            best = search.minimise(int(marks[c]))
-            if best is None:
-                break
-            result.value[i, c], result.point[i, c] = best
-            result.feasible[i, c] = True
-    return result
+__all__ = [
+    "DynamicHindsight",
+    "Hindsight",
+    "PiecewiseHindsight",
+    "best_dynamic",
+    "best_fixed",
+    "best_in_expectation",
+    "best_piecewise",
+]

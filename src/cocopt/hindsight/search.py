@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array, all_finite
+from cocopt.constraints import Function
 from cocopt.errors import SolverFailure
 from cocopt.hindsight.model import Epigraph, Iterate, ModelStep, minimise_model
 from cocopt.hindsight.objective import Objective
@@ -15,7 +16,7 @@ from cocopt.hindsight.rounds import Rounds
 from cocopt.hindsight.working_set import WorkingSet
 from cocopt.losses.second_order import Neighborhood
 from cocopt.sets.base import ConvexSet
-from cocopt.tolerances import HINDSIGHT_GAP
+from cocopt.tolerances import FEASIBILITY, HINDSIGHT_GAP
 
 __all__ = ["Best", "Search"]
 
@@ -51,12 +52,22 @@ class Best(NamedTuple):
 
 
 class Search:
-    """The minimisation for one trial, at growing T."""
+    """The minimisation for one trial, at growing T.
 
-    def __init__(self, K: ConvexSet, rounds: Rounds) -> None:
+    Parameters
+    ----------
+    K : ConvexSet
+    rounds : Rounds
+        Their losses are summed.
+    limits : Rounds, optional
+        Their constraints are to be satisfied; by default those of ``rounds``.
+    """
+
+    def __init__(self, K: ConvexSet, rounds: Rounds, limits: Rounds | None = None) -> None:
         self._K, self._rounds = K, rounds
+        self._limits = rounds if limits is None else limits
         self._start = K.project_unchecked(np.zeros(K.dim))
-        self._working_set = WorkingSet(K, rounds, self._start)
+        self._working_set = WorkingSet(K, self._limits, self._start)
         self._typical_loss = 0.0  # of one round; unknown before the first call
 
     def minimise(self, T: int) -> Best | None:
@@ -65,6 +76,8 @@ class Search:
         if not all_finite(objective.at_center.gradient):
             objective.raise_nonfinite(self._start)
         start = Iterate(self._start, objective.at_center, objective.black_boxes(self._start))
+        if D == 0.0:  # K is a point
+            return Best(start.value, start.x) if _satisfies(self._limits, T, start.x) else None
         change = D * float(np.linalg.norm(start.local.gradient + start.black_boxes.gradient))  # over K, to first order
         if not self._typical_loss:
             curvature = D**2 * float(np.linalg.norm(objective.quadratic.P))
@@ -75,6 +88,17 @@ class Search:
         if best is not None:
             self._start = best.x
         return best
+
+
+def _satisfies(limits: Rounds, T: int, x: Array) -> bool:
+    """Whether x violates no constraint of the first T rounds by more than is allowed."""
+    for size, used, _, constraint in limits.blocks(T):
+        if constraint is not None:
+            points = np.broadcast_to(x, (size, x.size)) if constraint.batch or isinstance(constraint, Function) else x
+            excess = constraint.rows(points) - FEASIBILITY * constraint.magnitude(points)
+            if np.atleast_2d(excess)[:used].max() > 0.0:
+                return False
+    return True
 
 
 class _Newton:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from cocopt.arrays import Array, all_finite
+from cocopt.arrays import Array, all_finite, ignore_fp_warnings
 from cocopt.cones import Cones
 from cocopt.constraints import Affine, Constraint, Function, Stack
 from cocopt.errors import InfeasibleRound
@@ -196,7 +196,8 @@ def _violated_in_block(
     """What x violates in the block that follows round ``first``, the largest distance first."""
     # a vectorised function may hold the data of all rounds, and must be given as many points
     points = np.broadcast_to(x, (block.rounds, x.size)) if isinstance(constraint, Function) else x
-    values = np.atleast_2d(constraint.rows_unchecked(points))[: block.used]
+    with ignore_fp_warnings():
+        values = np.atleast_2d(constraint.rows_unchecked(points))[: block.used]
     if not all_finite(values):
         constraint.rows(points)  # raises an error that names what is not finite, unless rows are −inf by intention
     t, i = np.nonzero(values > 0)

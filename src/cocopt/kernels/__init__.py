@@ -25,7 +25,7 @@ __all__ = ["compile_all", "contiguous"]
 _KERNELS = {
     "persistent": (),  # its users import the package
     "simd.box_rows": ("box_rows_simd",),
-    "sumcap": ("ball_rows_sum", "box_rows_sum"),
+    "rows_sum": ("ball_rows_sum", "box_rows_sum"),
     "polyhedron": ("polyhedron_rows",),
     "ball": ("ball_rows",),
     "rows": ("box_rows",),
@@ -59,10 +59,10 @@ def compile_all() -> Iterator[tuple[str, float]]:
 
 def _begin_worker() -> None:
     """An interrupt ends the workers at once, and what is waiting is not begun; only the caller reports progress."""
-    from cocopt.kernels import _jit
+    from cocopt.kernels._jit import silence
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _jit.announced = True
+    silence()
 
 
 def _compile(module: str) -> tuple[str, float]:

@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows has no such locks; there two first runs at once are the user's risk
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["borrowing", "guvectorize", "in_order", "inlined", "njit"]
+__all__ = ["borrowing", "guvectorize", "in_order", "inlined", "njit", "silence"]
 
 # Sums may be reordered (that is what lets them use vector units); NaN and infinities keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -42,7 +42,7 @@ borrowing = numba.njit(**_OPTIONS, forceinline=True, _nrt=False)
 in_order = numba.njit(**{**_OPTIONS, "fastmath": _FAST - {"reassoc"}}, forceinline=True)
 
 _FOLDER = Path(__file__).parent
-announced = False  # whether it was said that something is being compiled
+_announced = False  # whether the user was informed that something is being compiled
 _warned = False
 
 
@@ -80,10 +80,16 @@ def _forget_stale_cache(folder: Path) -> None:
 
 def _announce(folder: Path, name: str) -> None:
     """Says once per process, when a kernel is not in the cache, what the user is waiting for."""
-    global announced
-    if not announced and not any(folder.glob(f"*.{name}-*.nbi")):
-        announced = True
+    global _announced
+    if not _announced and not any(folder.glob(f"*.{name}-*.nbi")):
+        _announced = True
         print("cocopt: compiling kernels, once on this machine; `cocopt compile` compiles all of them", file=sys.stderr)
+
+
+def silence() -> None:
+    """No announcements in this process: another one reports what is compiled."""
+    global _announced
+    _announced = True
 
 
 def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., None]], Any]:

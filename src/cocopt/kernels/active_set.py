@@ -354,7 +354,7 @@ def remove_row(work, active_count, removed):
 def maximise_dual(problem, work, nu, x):
     """The active-set method; ν and the rows' states are the start and the result. Returns a status.
 
-    Some 70 lines, since its loop has a dozen numbers as its state; each of its steps is a function.
+    Its complexity exceeds the guide, since its loop has a dozen numbers as its state; each step is a function.
     """
     eps, count = rounding(x.shape[0]), problem.count
     for j in range(x.shape[0]):

@@ -1,4 +1,6 @@
-"""Hinge prox over a simplex with a single row; with cap = inf, the projection onto {x ≥ 0, Σx = total, ⟨a, x⟩ ≤ b}.
+"""Hinge prox over a simplex with a single row; with max_multiplier = inf, the projection.
+
+That is the projection onto {x ≥ 0, Σx = total, ⟨a, x⟩ ≤ b}.
 
 x(ν) = max(0, y − ν a − τ(ν)), where τ(ν) makes the entries add up: Newton's method on a convex piecewise linear
 function, which cannot overshoot twice (Michelot 1986). h(ν) = ⟨a, x(ν)⟩ − b never increases and is piecewise linear;
@@ -19,19 +21,19 @@ from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
 __all__ = ["simplex_halfspace"]
 
 
-NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0)
+NO_SUMS = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @njit
-def settle(y, a, nu, tau, total, beside):
-    """(τ(ν), ⟨a, x(ν)⟩, −h'(ν)) from a first guess of τ; ``beside`` are the sums over coordinates known to be positive.
+def threshold_of(y, a, nu, tau, total, fixed):
+    """(τ(ν), ⟨a, x(ν)⟩, −h'(ν)) from a first guess of τ; ``fixed`` as for `search`.
 
     The supports {j : y_j − ν a_j > τ} are nested, so two of the same size are the same.
     """
     n = y.shape[0]
     count, inner, slope = -1.0, 0.0, 0.0
     for step in range(n + 100):
-        size, s, s_a, s_aa, s_as = beside
+        size, s, s_a, s_aa, s_as = fixed
         s, s_as = s - nu * s_a, s_as - nu * s_aa
         for j in range(n):
             z = y[j] - nu * a[j]
@@ -42,11 +44,11 @@ def settle(y, a, nu, tau, total, beside):
             s_a += w
             s_aa += w * a[j]
             s_as += w * z
-        if size == 0.0:  # τ is beyond every entry: the largest one alone would need total
-            top = -np.inf
+        if size == 0.0:  # no entry exceeds τ: begin where the largest alone adds up to total
+            largest_entry = -np.inf
             for j in range(n):
-                top = max(top, y[j] - nu * a[j])
-            tau = top - total
+                largest_entry = max(largest_entry, y[j] - nu * a[j])
+            tau = largest_entry - total
             continue
         before, tau = tau, (s - total) / max(size, 1.0)
         inner, slope = s_as - tau * s_a, s_aa - s_a * s_a / max(size, 1.0)
@@ -57,30 +59,30 @@ def settle(y, a, nu, tau, total, beside):
 
 
 @njit
-def search(y, a, b, total, cap, tol, beside):
-    """(ν, τ(ν), h(ν)): |h| ≤ tol, or ν = 0 and h < 0, or h > 0 at ν = cap or where h is flat for ever.
+def search(y, a, b, total, max_multiplier, tol, fixed):
+    """(ν, τ(ν), h(ν)): |h| ≤ tol, or ν = 0 and h < 0, or h > 0 at ν = max_multiplier or where h stays flat.
 
-    ``beside`` are (number, Σy, Σa, Σa², Σay) of coordinates that are not in y and a, and known to be positive.
+    ``fixed`` are the sums (number, Σy, Σa, Σa², Σay) over coordinates that are positive for sure, and not in y and a.
     """
     n = y.shape[0]
-    spread = 0.0
-    known, s, _, a_sq, _ = beside
+    largest = 0.0
+    known, s, _, a_sq, _ = fixed
     for j in range(n):
         s += y[j]
         a_sq += a[j] * a[j]
-        spread = max(spread, abs(y[j]))
-    tau, inner, slope = settle(y, a, 0.0, (s - total) / (n + known), total, beside)
+        largest = max(largest, abs(y[j]))
+    tau, inner, slope = threshold_of(y, a, 0.0, (s - total) / (n + known), total, fixed)
     nu, h = 0.0, inner - b
     if h <= tol:
         return nu, tau, h
-    lo, hi, cap_seen = 0.0, cap, False
+    lo, hi, bound_tried = 0.0, max_multiplier, False
     norm = max(np.sqrt(a_sq), 1e-300)
-    unit = (spread + total) / norm  # what it takes to move the largest entry out
+    unit = (largest + total) / norm  # the order of a multiplier that changes the largest entry
     for step in range(200):
-        # where rounding leaves nothing of the slope, h is flat: look further out
+        # where the slope is lost in rounding, h is flat: try a larger ν
         trial = nu + h / max(slope, 1e-300) if slope > 1e-14 * a_sq else lo
-        if trial >= hi and not cap_seen and cap < np.inf:
-            cap_seen, trial = True, cap
+        if trial >= hi and not bound_tried and max_multiplier < np.inf:
+            bound_tried, trial = True, max_multiplier
         elif not lo < trial < hi or (step > 12 and step % 2 == 0):
             if hi < np.inf:
                 trial = 0.5 * (lo + hi)
@@ -89,9 +91,9 @@ def search(y, a, b, total, cap, tol, beside):
             if not lo < trial < hi or nu > 1e12 * unit:
                 return nu, tau, h
         nu = trial
-        tau, inner, slope = settle(y, a, nu, tau, total, beside)
+        tau, inner, slope = threshold_of(y, a, nu, tau, total, fixed)
         h = inner - b
-        if abs(h) <= tol or (nu == cap and h > 0.0):
+        if abs(h) <= tol or (nu == max_multiplier and h > 0.0):
             return nu, tau, h
         above = h > 0.0
         lo, hi = nu if above else lo, hi if above else nu
@@ -99,39 +101,39 @@ def search(y, a, b, total, cap, tol, beside):
 
 
 @njit
-def _positive(y, a, nu, tau, d_nu, d_tau):
-    """The sums over the coordinates that are positive all over the rectangle around (ν, τ), and how many change."""
-    size, s, s_a, s_aa, s_as, others = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+def _sum_positive(y, a, nu, tau, d_nu, d_tau):
+    """The sums over the coordinates that are positive all over the rectangle around (ν, τ), and how many may change."""
+    size, s, s_a, s_aa, s_as, may_change = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(y.shape[0]):
-        z, play = y[j] - nu * a[j] - tau, d_nu * abs(a[j]) + d_tau
-        inside = 1.0 if z > play else 0.0
+        z, margin = y[j] - nu * a[j] - tau, d_nu * abs(a[j]) + d_tau
+        inside = 1.0 if z > margin else 0.0
         w = a[j] * inside
         size += inside
         s += y[j] * inside
         s_a += w
         s_aa += w * a[j]
         s_as += w * y[j]
-        others += 1.0 if abs(z) <= play else 0.0
-    return size, s, s_a, s_aa, s_as, others
+        may_change += 1.0 if abs(z) <= margin else 0.0
+    return size, s, s_a, s_aa, s_as, may_change
 
 
 @njit
-def _list_others(y, a, nu, tau, d_nu, d_tau, first, others):
+def _list_changing(y, a, nu, tau, d_nu, d_tau, first, changing_index):
     """Lists, as numbers from ``first`` on, the coordinates that may change; returns how many."""
     count = 0
     for j in range(y.shape[0]):
-        others[count] = first + j
+        changing_index[count] = first + j
         count += 1 if abs(y[j] - nu * a[j] - tau) <= d_nu * abs(a[j]) + d_tau else 0
     return count
 
 
 @njit
-def _estimate(y, a, b, total, cap):
+def _estimate_root(y, a, b, total, max_multiplier):
     """(ν, τ) of a sample of the coordinates, and by how much those of all may differ from them."""
     share = sample_size(y.shape[0]) / y.shape[0]
     y, a = sample(y), sample(a)
     b, total = b * share, total * share
-    nu, tau, h = search(y, a, b, total, cap, 1e-6 * total * np.sqrt(np.sum(a * a) / a.shape[0]), NOTHING)
+    nu, tau, h = search(y, a, b, total, max_multiplier, 1e-6 * total * np.sqrt(np.sum(a * a) / a.shape[0]), NO_SUMS)
     size, s_a, s_aa, x_sq, ax_sq = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(y.shape[0]):
         x = y[j] - nu * a[j] - tau
@@ -147,11 +149,11 @@ def _estimate(y, a, b, total, cap):
 
 
 @njit
-def long_search(y, a, b, total, cap, tol):
-    """As `search`, for many coordinates in few passes over them, by the idea of `cocopt.kernels.line.long_root`."""
+def search_many(y, a, b, total, max_multiplier, tol):
+    """As `search`, for many coordinates in few passes over them, as `cocopt.kernels.line.find_root_many`."""
     n = y.shape[0]
-    nu, tau, d_nu, d_tau = _estimate(y, a, b, total, cap)
-    others = np.empty(n + 1, dtype=np.int32)
+    nu, tau, d_nu, d_tau = _estimate_root(y, a, b, total, max_multiplier)
+    changing_index = np.empty(n + 1, dtype=np.int32)
     for _ in range(3):
         if not d_nu + d_tau < np.inf:
             break
@@ -159,30 +161,33 @@ def long_search(y, a, b, total, cap, tol):
         count, size, s, s_a, s_aa, s_as = 0, 0.0, 0.0, 0.0, 0.0, 0.0
         for start in range(0, n, CHUNK):
             part = slice(start, start + CHUNK)
-            sums = _positive(y[part], a[part], nu, tau, d_nu, d_tau)
+            sums = _sum_positive(y[part], a[part], nu, tau, d_nu, d_tau)
             size, s, s_a, s_aa, s_as = size + sums[0], s + sums[1], s_a + sums[2], s_aa + sums[3], s_as + sums[4]
             if sums[5] > 0.0:
-                count += _list_others(y[part], a[part], nu, tau, d_nu, d_tau, start, others[count:])
-        few = np.empty((2, count))  # as functions of ν − lo
+                count += _list_changing(y[part], a[part], nu, tau, d_nu, d_tau, start, changing_index[count:])
+        changing = np.empty((2, count))  # as functions of ν − lo
         for k in range(count):
-            j = others[k]
-            few[0, k], few[1, k] = y[j] - lo * a[j], a[j]
-        beside = (size, s - lo * s_a, s_a, s_aa, s_as - lo * s_aa)
+            j = changing_index[k]
+            changing[0, k], changing[1, k] = y[j] - lo * a[j], a[j]
+        fixed = (size, s - lo * s_a, s_a, s_aa, s_as - lo * s_aa)
         if size + count > 0.0:
-            step, level, h = search(few[0], few[1], b, total, cap - lo, tol, beside)
-            found = abs(h) <= tol or (lo == 0.0 and step == 0.0) or (h > 0.0 and step == cap - lo)
+            step, level, h = search(changing[0], changing[1], b, total, max_multiplier - lo, tol, fixed)
+            found = abs(h) <= tol or (lo == 0.0 and step == 0.0) or (h > 0.0 and step == max_multiplier - lo)
             if found and abs(lo + step - nu) <= d_nu and abs(level - tau) <= d_tau:
-                return (cap if step == cap - lo else lo + step), level, h
+                return (max_multiplier if step == max_multiplier - lo else lo + step), level, h
         d_nu, d_tau = 8.0 * d_nu, 8.0 * d_tau
-    return search(y, a, b, total, cap, tol, NOTHING)
+    return search(y, a, b, total, max_multiplier, tol, NO_SUMS)
 
 
 @guvectorize(
     ["float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
     "(n),(),(n),(),()->(n),(),()",
 )
-def simplex_halfspace(y, total, a, b, cap, x, nu, status):
-    """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status."""
+def simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
+    """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status.
+
+    Its complexity exceeds the guide: each short loop counts, and calls with arrays would take as long as the loops.
+    """
     n = y.shape[0]
     a_sq, y_sq, s, inner, lowest, a_max = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0
     for j in range(n):
@@ -196,7 +201,7 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
     status[0] = NONFINITE
     if not (a_sq + y_sq < np.inf and b > -np.inf):
         return
-    if a_sq == 0.0 and b < 0.0 and cap == np.inf:
+    if a_sq == 0.0 and b < 0.0 and max_multiplier == np.inf:
         status[0] = INFEASIBLE
         return
     eps = rounding(n)
@@ -209,17 +214,17 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
             x[j] = y[j]
         return
     if n < MANY_COORDINATES:
-        nu[0], tau, h = search(y, a, level, total, cap, tol, NOTHING)
+        nu[0], tau, h = search(y, a, level, total, max_multiplier, tol, NO_SUMS)
     else:
-        nu[0], tau, h = long_search(y, a, level, total, cap, tol)
+        nu[0], tau, h = search_many(y, a, level, total, max_multiplier, tol)
     x_sq = 0.0
     for j in range(n):
         z = y[j] - nu[0] * a[j] - tau
         x[j] = z if z > 0.0 else 0.0
         x_sq += x[j] * x[j]
     if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * FEASIBILITY * (total + np.sqrt(y_sq)):
-        status[0] = UNCONVERGED  # ν a has cost more digits than the promise leaves
-    if h > 16.0 * tol and nu[0] < cap:
+        status[0] = UNCONVERGED  # rounding of ν a exceeds what is promised
+    if h > 16.0 * tol and nu[0] < max_multiplier:
         least = np.inf
         for j in range(n):
             least = min(least, a[j])
@@ -229,7 +234,9 @@ def simplex_halfspace(y, total, a, b, cap, x, nu, status):
         status[0] = UNCONVERGED
     if status[0] == CONVERGED and y_sq > FAR_TARGET * FAR_TARGET * x_sq:
         # y − ν a − τ has lost digits that x can have: project the result, which is near, once more
-        again, tau, h = search(x, a, level if nu[0] < cap else NEVER_BINDS, total, np.inf, eps * row, NOTHING)
+        again, tau, h = search(
+            x, a, level if nu[0] < max_multiplier else NEVER_BINDS, total, np.inf, eps * row, NO_SUMS
+        )
         for j in range(n):
             z = x[j] - again * a[j] - tau
             x[j] = z if z > 0.0 else 0.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Never, Self
 
+import numpy as np
+
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -31,6 +33,8 @@ class Loss(ABC):
     dim: int | None
     #: the leading axes of the data; () for a single loss
     batch: tuple[int, ...] = ()
+    #: how many axes each of `data_arrays` has beside the leading ones; `trials` needs to know
+    data_axes: ClassVar[tuple[int, ...]] = ()
 
     def value(self, x: ArrayLike) -> Array:
         """f(x), shape (...)."""
@@ -51,7 +55,7 @@ class Loss(ABC):
 
     @property
     def strong_convexity(self) -> float | Array:
-        """The largest known m with f − (m/2)‖x‖² convex; one number, or one a trial."""
+        """The largest known m with f − (m/2)‖x‖² convex; one number, or one per trial."""
         return 0.0
 
     @abstractmethod
@@ -78,8 +82,23 @@ class Loss(ABC):
         """(argument name, array), for error messages."""
         return []
 
+    def trials(self, index: Any) -> Loss:
+        """The loss of some trials only (an index into the leading axes); itself if all trials share it."""
+        return self if self.batch == () else self.trials_unchecked(index)
+
+    def trials_unchecked(self, index: Any) -> Loss:
+        """Some trials, of a loss that has leading axes."""
+        arrays = dict(self.data_arrays())
+        if len(arrays) != len(self.data_axes):
+            raise TypeError(f"{type(self).__name__} does not say the axes of its data (data_axes)")
+        for (name, array), axes in zip(arrays.items(), self.data_axes, strict=True):
+            if array.ndim > axes:  # else all trials share it
+                own = array.shape[array.ndim - axes :]
+                arrays[name] = np.broadcast_to(array, (*self.batch, *own))[index]
+        return type(self)(**arrays)
+
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments: ``type(f)(**f.parameters())`` is f again. A black box cannot say them."""
+        """The constructor's arguments: ``type(f)(**f.parameters())`` is f again. A black box has none to store."""
         arrays = dict(self.data_arrays())
         if not arrays:
             raise TypeError(f"{type(self).__name__} does not say its parameters")
@@ -145,12 +164,12 @@ def as_labelled(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array, tuple[int, ..
 
 def as_regression(H: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """The data of the residuals H x − y."""
-    rows, right = as_floats("H", H), as_floats("y", y)
+    rows, targets = as_floats("H", H), as_floats("y", y)
     if rows.ndim < 2:
         raise InvalidInput(f"H: expected shape (..., p, n), got {rows.shape}")
-    if right.shape != rows.shape[:-1]:
-        raise InvalidInput(f"y: expected shape {rows.shape[:-1]} to match H of shape {rows.shape}, got {right.shape}")
-    return rows, right
+    if targets.shape != rows.shape[:-1]:
+        raise InvalidInput(f"y: expected shape {rows.shape[:-1]} to match H of shape {rows.shape}, got {targets.shape}")
+    return rows, targets
 
 
 def one_or_many(moduli: Array) -> float | Array:

@@ -37,6 +37,8 @@ class Distance(Loss):
 
     __slots__ = ("batch", "center", "dim")
 
+    data_axes = (1,)
+
     def __init__(self, center: ArrayLike) -> None:
         self.center = as_vector("center", center)
         self.batch: tuple[int, ...] = self.center.shape[:-1]

@@ -20,7 +20,7 @@ __all__ = ["Function"]
 
 @register
 class Function(Loss):
-    """A loss known by its value and a subgradient alone; the caller vouches for convexity and the modulus.
+    """A loss known by its value and a subgradient alone; the caller must ensure convexity and the modulus.
 
     Both callables see read-only copies. An exception that they raise passes through, with a note that names the trial.
 
@@ -67,7 +67,7 @@ class Function(Loss):
         return self._value(x, ()), self._gradient(x, x.shape[-1:])
 
     def check_points(self, x: ArrayLike) -> Array:
-        return require_finite("x", super().check_points(x))  # else the callables would be blamed
+        return require_finite("x", super().check_points(x))  # else the error would name the callables
 
     @property
     def strong_convexity(self) -> float | Array:

@@ -43,6 +43,8 @@ class Hinge(Loss):
 
     __slots__ = ("batch", "dim", "u", "v")
 
+    data_axes = (1, 0)
+
     def __init__(self, u: ArrayLike, v: ArrayLike) -> None:
         self.u, self.v, self.batch = as_labelled(u, v)
         self.dim: int = self.u.shape[-1]

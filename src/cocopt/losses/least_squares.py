@@ -43,6 +43,8 @@ class LeastSquares(Loss):
 
     __slots__ = ("H", "_modulus", "batch", "dim", "y")
 
+    data_axes = (2, 1)
+
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
         self.H, self.y = as_regression(H, y)
         self.batch: tuple[int, ...] = self.H.shape[:-2]

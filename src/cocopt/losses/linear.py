@@ -38,6 +38,8 @@ class Linear(Loss):
 
     __slots__ = ("batch", "c", "dim")
 
+    data_axes = (1,)
+
     def __init__(self, c: ArrayLike) -> None:
         self.c = as_vector("c", c)
         self.batch: tuple[int, ...] = self.c.shape[:-1]

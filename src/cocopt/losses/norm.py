@@ -43,9 +43,11 @@ class Norm(Loss):
 
     __slots__ = ("H", "batch", "dim", "y")
 
+    data_axes = (2, 1)
+
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
-        rows, right = as_regression(H, y)
-        self.H, self.y = contiguous(rows), contiguous(right)
+        rows, targets = as_regression(H, y)
+        self.H, self.y = contiguous(rows), contiguous(targets)
         self.batch: tuple[int, ...] = rows.shape[:-2]
         self.dim: int = rows.shape[-1]
 

@@ -47,6 +47,8 @@ class Quadratic(Loss):
 
     __slots__ = ("P", "_modulus", "batch", "dim", "q", "r")
 
+    data_axes = (2, 1, 0)
+
     def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike = 0.0) -> None:
         self.P, self.q, self.r, self.batch = functions.as_quadratic(P, q, r)
         self.dim: int = self.P.shape[-1]

@@ -6,7 +6,7 @@ trials are run with it, for any number of rounds and on any machine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -19,7 +19,18 @@ from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["BlockProblem", "MixedConstraint", "MixedLoss", "Problem", "check_seed", "trial_numbers"]
+__all__ = [
+    "BlockProblem",
+    "MixedConstraint",
+    "MixedLoss",
+    "Pair",
+    "Problem",
+    "Section",
+    "check_seed",
+    "sections_of",
+    "stack_members",
+    "trial_numbers",
+]
 
 #: what a round reveals
 Pair: TypeAlias = tuple[Loss | None, Constraint | None]
@@ -27,6 +38,8 @@ Pair: TypeAlias = tuple[Loss | None, Constraint | None]
 Data: TypeAlias = tuple[NDArray[Any], ...]
 #: (first round, number of rounds, function that reveals the k-th of them)
 Block: TypeAlias = tuple[int, int, Callable[[int], Pair]]
+#: (number of rounds, function that reveals a slice of them with a leading axis for rounds)
+Section: TypeAlias = tuple[int, Callable[[slice], Pair]]
 
 
 class Problem:
@@ -62,12 +75,21 @@ class Problem:
     #: bounds on the norms of all subgradients of losses and constraints over K
     lipschitz_f: float | None = None
     lipschitz_g: float | None = None
+    #: B with |g_{t,i}(x)| ≤ B for every x in K, every round and every row that is not switched off
+    bound: float | None = None
+    #: ε > 0 with g_t(x_1) ≤ −ε in every round: the start satisfies all constraints, with that much to spare
+    slack: float | None = None
     #: a modulus m that every loss has
     strong_convexity: float = 0.0
     #: whether some point of K satisfies all constraints, if that is known beforehand
     feasible: bool | None = None
+    #: whether the constraint is the same in every round
+    static: bool = False
     #: rounds that are drawn at once, from one random stream per trial
     block_rounds: ClassVar[int] = 256
+    #: the number of agents, if each has losses and constraints of its own: `start` is then (B, agents, n), what a round
+    #: reveals has leading axes (B, agents), and `stacked_rounds` gives the mean of the agents' losses, and all rows
+    agents: int | None = None
     #: what the problem was made with, plain values only
     options: Mapping[str, Any] = {}
     #: the name under which results are filed, by default that of the class
@@ -79,16 +101,19 @@ class Problem:
 
     @property
     def algorithm_defaults(self) -> dict[str, float]:
-        """Constants for algorithms that need them, as far as they are known: "lipschitz" (of f and g), "diameter"."""
-        known = {}
+        """Constants for algorithms that need them, by the names of constructors' arguments, as far as they are known.
+
+        These are "lipschitz" (of losses and constraints), "diameter", "bound" and "slack".
+        """
+        lipschitz = None
         if self.lipschitz_f is not None and self.lipschitz_g is not None:
-            known["lipschitz"] = max(self.lipschitz_f, self.lipschitz_g)
-        if self.K.bounded:
-            known["diameter"] = self.K.diameter
-        return known
+            lipschitz = max(self.lipschitz_f, self.lipschitz_g)
+        diameter = self.K.diameter if self.K.bounded else None
+        constants = {"lipschitz": lipschitz, "diameter": diameter, "bound": self.bound, "slack": self.slack}
+        return {name: value for name, value in constants.items() if value is not None}
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
-        """x_1 of one trial, a point of K; by default the projection of 0."""
+        """x_1 of one trial, a point of K, or one per agent; by default the projection of 0."""
         return self.K.project(np.zeros(self.K.dim))
 
     def round(self, rng: np.random.Generator, t: int) -> Pair:
@@ -96,7 +121,7 @@ class Problem:
         raise NotImplementedError(f"{type(self).__name__}: define round(self, rng, t), or derive from BlockProblem")
 
     def start(self, seed: int, trials: ArrayLike) -> Array:
-        """x_1 of these trials, (B, n)."""
+        """x_1 of these trials, (B, n); with agents (B, agents, n)."""
         return np.stack(
             [np.asarray(self.initial(_generator(seed, k, 0)), dtype=np.float64) for k in trial_numbers(trials)]
         )
@@ -117,18 +142,20 @@ class Problem:
     def stacked_rounds(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
         """One trial's rounds, many at a time: (count, (loss, constraint)) with a leading axis for the rounds.
 
-        A loss or a constraint that is the same in all these rounds may lack the axis.
+        A loss or a constraint that is the same in all these rounds may lack the axis. With agents a round has the mean
+        of their losses and all their rows.
         """
+        for count, reveal in self.sections(seed, trial, rounds):
+            yield count, reveal(slice(None))
+
+    def sections(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[Section]:
+        """As `stacked_rounds`: (count, reveal), where reveal(part) is (loss, constraint) of a slice of these rounds."""
         for _, data in self.data_blocks(seed, [trial], rounds):
-            pairs = zip(*(array[:, 0] for array in data), strict=True)
-            for _, group in groupby(pairs, key=lambda pair: [_layout(member) for member in pair]):
-                members = np.array([*group], dtype=object)
-                yield len(members), self.reveal(*members.T)
+            yield from sections_of(zip(*(array[:, 0] for array in data), strict=True), self.reveal)
 
     def reveal(self, *data: NDArray[Any]) -> Pair:
         """(loss, constraint) of rounds whose data are given, with the leading axes of the data."""
-        loss, constraint = data
-        return _stack(loss, MixedLoss), _stack(constraint, MixedConstraint)
+        return stack_members(*data)
 
     def data_blocks(self, seed: int, trials: ArrayLike, rounds: int | None = None) -> Iterator[tuple[int, Data]]:
         """The data behind `blocks`: the number of each block's first round, and arrays (count, B, ...)."""
@@ -204,9 +231,13 @@ class BlockProblem(Problem):
             f"{type(self).__name__}: define reveal(self, …), with an argument for each array of draw"
         )
 
-    def stacked_rounds(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[tuple[int, Pair]]:
+    def sections(self, seed: int, trial: int, rounds: int | None = None) -> Iterator[Section]:
         for _, data in self.data_blocks(seed, [trial], rounds):
-            yield len(data[0]), self.reveal(*(array[:, 0] for array in data))
+
+            def reveal(part: slice, data: Data = data) -> Pair:
+                return self.reveal(*(array[part, 0] for array in data))
+
+            yield len(data[0]), reveal
 
     def _draw_trial(self, rng: np.random.Generator, trial: int, first: int, count: int) -> Data:
         return self.draw(rng, first, self.block_rounds)
@@ -232,6 +263,10 @@ class MixedLoss(Loss):
     @property
     def strong_convexity(self) -> Array:
         return np.array([member.strong_convexity for member in self.members.flat]).reshape(self.batch)
+
+    def trials_unchecked(self, index: Any) -> Loss:
+        chosen = self.members[index]
+        return MixedLoss(chosen) if isinstance(chosen, np.ndarray) else chosen
 
 
 class MixedConstraint(Constraint):
@@ -267,6 +302,22 @@ class MixedConstraint(Constraint):
     def trials_unchecked(self, index: Any) -> Constraint:
         chosen = self.members[index]
         return MixedConstraint(chosen) if isinstance(chosen, np.ndarray) else chosen
+
+
+def stack_members(losses: NDArray[Any], constraints: NDArray[Any]) -> Pair:
+    """Arrays of losses and of constraints as one loss and one constraint, with the axes of the arrays."""
+    return _stack(losses, MixedLoss), _stack(constraints, MixedConstraint)
+
+
+def sections_of(pairs: Iterable[Pair], reveal: Callable[..., Pair] = stack_members) -> Iterator[Section]:
+    """Single losses and constraints, one pair per round, in sections of rounds that have the same layout."""
+    for _, group in groupby(pairs, key=lambda pair: [_layout(member) for member in pair]):
+        members = np.array([*group], dtype=object)
+
+        def reveal_part(part: slice, members: NDArray[Any] = members) -> Pair:
+            return reveal(*members[part].T)
+
+        yield len(members), reveal_part
 
 
 def _is_pair(value: Any) -> bool:

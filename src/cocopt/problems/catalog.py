@@ -34,7 +34,7 @@ def get(name: str, **options: Any) -> Problem:
     >>> problems.get("orl")
     Traceback (most recent call last):
     ...
-    cocopt.errors.InvalidInput: problem: expected one of olr, ..., got 'orl'; did you mean olr?
+    cocopt.errors.InvalidInput: problem: expected one of ..., got 'orl'; did you mean olr?
     """
     known = registry.classes("problem")
     if name in known:

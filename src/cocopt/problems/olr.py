@@ -30,7 +30,7 @@ class Regression(BlockProblem):
 
     The constants hold for every round: L_g = 2√10 bounds a row of A; ‖H‖ ≤ ‖H‖_F ≤ √40 = L_f for the norm. The squared
     loss has ‖∇f_t‖ ≤ √40 ‖H_t(x − 1) − noise‖ ≤ √40 · 2 · (10 + N), where N bounds the noise: 1 if truncated, else 10,
-    which a normal exceeds with probability 2e-23.
+    which a normal exceeds with probability 2e-23. A row lies between −1 and 20 on K, so that B = 20.
 
     Every constraint pushes towards 0, the loss towards 1: good methods, which meet the constraints as they come, have a
     *negative* regret against the best action that meets all.
@@ -77,12 +77,12 @@ class Regression(BlockProblem):
         residual = sqrt(_ROWS) * (_N + (1.0 if noise == "truncated" else 10.0))
         self.lipschitz_f = largest_H if loss == "norm" else largest_H * residual
         self.lipschitz_g = 2.0 * sqrt(_N)
+        self.bound = 2.0 * _N
 
     @property
     def algorithm_defaults(self) -> dict[str, float]:
-        return (
-            {"lipschitz": 100.0, "diameter": sqrt(2.0)} if self.constants == "authors" else super().algorithm_defaults
-        )
+        known = super().algorithm_defaults
+        return {**known, "lipschitz": 100.0, "diameter": sqrt(2.0)} if self.constants == "authors" else known
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
         return rng.uniform(size=_N)

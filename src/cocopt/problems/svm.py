@@ -36,7 +36,8 @@ class WineSVM(BlockProblem):
     separated: no x satisfies all constraints, so that the regret is undefined and the bounds of the theory do not
     apply. The loss is strongly convex in w, but not in (w, b).
 
-    L_f = 70√11 is the largest ‖w‖ in K, L_g the largest ‖(u, 1)‖ of the data.
+    L_f = 70√11 is the largest ‖w‖ in K, L_g the largest ‖(u, 1)‖ of the data, and
+    B = 1 + 70√11 L_g; all three are attained.
 
     References
     ----------
@@ -65,6 +66,7 @@ class WineSVM(BlockProblem):
         self._loss = Quadratic(np.diag(np.append(np.ones(_FEATURES), 0.0)), np.zeros(_FEATURES + 1))
         self.lipschitz_f = radius
         self.lipschitz_g = float(np.linalg.norm(self._rows, axis=1).max())
+        self.bound = 1.0 + radius * self.lipschitz_g
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
         return rng.uniform(-1.0, 1.0, _FEATURES + 1)

@@ -39,7 +39,7 @@ class Tracking(BlockProblem):
     so that CCV₂ is bounded where the regret is not negative. If limits are shown rarely, CCV₂ grows like log T, and the
     regret falls like −T.
 
-    L_f = 2.3√10 and L_g = √2 are exact.
+    L_f = 2.3√10, L_g = √2 and B = 2.4 are exact.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ class Tracking(BlockProblem):
         self.K = Box(-1.0, 1.0, dim=_N)
         self.lipschitz_f = (1.0 + _CENTRE + _REACH) * sqrt(_N)
         self.lipschitz_g = sqrt(2.0)
+        self.bound = 2.0 + _LIMIT
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
         return rng.uniform(-1.0, 1.0, _N)

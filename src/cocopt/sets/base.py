@@ -32,7 +32,7 @@ class ConvexSet(ABC):
     """A non-empty closed convex set K in R^n.
 
     A new set needs `dim`, `project_unchecked` and `violation_unchecked`; `diameter`, `polyhedral` and (where K is
-    curved) `cones` open faster methods and more algorithms. Projection-free algorithms need some of
+    curved) `cones` make faster methods applicable. Projection-free algorithms need some of
     `minimise_linear_unchecked`, `separate_unchecked`, `center`, `inner_radius` and `outer_radius`; a set with
     `polyhedral` has all of them, by linear programs unless it defines faster ones. A set in a proper affine subspace
     defines `project_direction_unchecked` and `full_dimensional`. Sets are immutable. Points are (..., n): leading axes

@@ -142,16 +142,16 @@ def _axes(P: Array) -> tuple[Array, Array]:
     From the singular values of a Cholesky factor of P (taken at unit diagonal): they err by eps·max σ, while the roots
     of computed eigenvalues would err by √eps·max σ.
     """
-    spread = np.sqrt(np.maximum(np.diag(P), 0.0))
-    if not (spread > 0).all():
-        i = int(np.argmin(spread))
+    deviations = np.sqrt(np.maximum(np.diag(P), 0.0))
+    if not (deviations > 0).all():
+        i = int(np.argmin(deviations))
         raise InvalidInput(f"P: expected a positive definite matrix, got {P[i, i]} at index ({i}, {i})")
-    unit = P / spread[:, None] / spread
+    unit = P / deviations[:, None] / deviations
     if np.abs(unit - unit.T).max() > 1e-12:
         i, j = (int(k) for k in np.unravel_index(np.argmax(np.abs(unit - unit.T)), P.shape))
         raise InvalidInput(f"P: expected a symmetric matrix, got {P[i, j]} at ({i}, {j}) but {P[j, i]} at ({j}, {i})")
     try:
-        factor = spread[:, None] * np.linalg.cholesky((unit + unit.T) / 2)
+        factor = deviations[:, None] * np.linalg.cholesky((unit + unit.T) / 2)
     except np.linalg.LinAlgError:
         least = float(np.linalg.eigvalsh((P + P.T) / 2)[0])
         raise InvalidInput(f"P: expected a positive definite matrix, got smallest eigenvalue {least:.6g}") from None

@@ -46,12 +46,12 @@ class Halfspace(ConvexSet):
             if self.b < 0:
                 raise EmptySet(f"Halfspace: a is zero and b is negative: 0 ≤ {self.b} holds nowhere")
             raise InvalidInput("a: expected a vector that is not zero, got zero: K would be the whole space")
-        size = np.abs(self.a).max()  # first, lest squares of very small or large entries be lost
+        size = np.abs(self.a).max()  # scaled first, so that no square underflows or overflows
         norm = size * np.linalg.norm(self.a / size)
         self._unit, self._offset = frozen(self.a / norm), float(self.b / norm)
 
     def project_unchecked(self, point: Array) -> Array:
-        for _ in range(2):  # from far away the first step rounds coarsely; the second mends it
+        for _ in range(2):  # from far away the first step rounds coarsely; the second corrects it
             excess = point @ self._unit - self._offset
             noise = rounding(self.dim, 1.0) * (np.abs(point) @ np.abs(self._unit) + abs(self._offset))
             point = np.where((excess > noise)[..., None], point - excess[..., None] * self._unit, point)

@@ -41,7 +41,7 @@ class AffineHull(NamedTuple):
             return vectors - (vectors @ self.Q.T) @ self.Q
         return (vectors @ self.basis.T) @ self.basis
 
-    def nearest(self, point: Array) -> Array:
+    def project(self, point: Array) -> Array:
         """The nearest point of the hull."""
         return self.along(point) + self.q @ self.Q
 
@@ -187,7 +187,7 @@ class PolyhedralOracles:
             rows = np.flatnonzero(length > PARALLEL)  # the others are constant on the hull
             G, h, length = self._G[rows], self._h[rows], length[rows]
             solution = self._largest_ball(hull, G, h, length)
-            center, nu = hull.nearest(solution.point[:-1]), solution.multipliers[len(hull.q) :]
+            center, nu = hull.project(solution.point[:-1]), solution.multipliers[len(hull.q) :]
             # the rows may be relaxed by rounding: recomputed at the centre
             radius = float(((h - G @ center) / length).min(initial=float(solution.point[-1])))
             if radius > SATISFIED * max(float(nu @ np.abs(h)), self._unit):
@@ -197,7 +197,7 @@ class PolyhedralOracles:
             dimension, hull = len(hull.basis), _affine_hull(E, e, self.K.dim)
             if len(hull.basis) == dimension:
                 raise SolverFailure(f"HiGHS could not determine the affine hull of {self.K!r}")
-        return frozen(hull.nearest(np.zeros(self.K.dim))), 0.0, hull
+        return frozen(hull.project(np.zeros(self.K.dim))), 0.0, hull
 
     def _largest_ball(self, hull: AffineHull, G: Array, h: Array, length: Array) -> Solution:
         """(x, r) with the largest r for which G x + r·length ≤ h, x in the hull; r = ``scale`` if there is none."""

@@ -1,4 +1,4 @@
-"""Thin wrappers of the solvers we trust but check: the only code that talks to DAQP, Clarabel and HiGHS.
+"""Thin wrappers of DAQP, Clarabel and HiGHS: the only code that calls these solvers.
 
 One solver per file (`daqp`, `clarabel`, `highs`), one function per task, and one result, `Solution`:
 

@@ -37,7 +37,7 @@ class Adaptive(Schedule):
     """
 
     name = "adaptive"
-    may_rest = True
+    may_be_zero = True
 
     def __init__(self, D: float, scale: float = 1.0) -> None:
         self.D = scalar("D", D, positive=True)

@@ -24,14 +24,14 @@ class Schedule(ABC):
     kind: ClassVar[str] = "schedule"
     #: the strong convexity that every loss must have for the rule's theorem; 0 if none
     modulus: float = 0.0
-    #: whether η_t = 0, "no step", is a legal answer
-    may_rest: bool = False
+    #: whether η_t = 0, no step at all, is allowed
+    may_be_zero: bool = False
     #: whether `step` depends on the gradients; if not, they are not added up
     needs_gradients: bool = True
 
     @abstractmethod
     def step(self, t: int, gradients: Step) -> Step:
-        """η_t for round t = 1, 2, …; ``gradients`` is Σ_{s≤t} ‖∇f_s(x_s)‖², one a trial."""
+        """η_t for round t = 1, 2, …; ``gradients`` is Σ_{s≤t} ‖∇f_s(x_s)‖², one per trial."""
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, so that ``type(s)(**s.parameters())`` is s again."""
@@ -61,7 +61,7 @@ class Schedule(ABC):
 def checked_step(schedule: Schedule, t: int, gradients: Step, previous: Step = np.inf) -> Step:
     """η_t, refused unless positive, finite and, in each trial, at most ``previous`` = η_{t−1}.
 
-    A schedule that may rest is allowed η_t = 0, which counts neither as too small nor as a previous step.
+    Where the schedule allows η_t = 0 (`may_be_zero`), that counts neither as too small nor as a previous step.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def checked_step(schedule: Schedule, t: int, gradients: Step, previous: Step = n
             f"steps: expected a number or shape {np.shape(gradients)} in round {t}, got shape {steps.shape}"
         )
     good = (steps > 0.0) & (steps <= np.minimum(previous, _LARGEST))
-    if schedule.may_rest and not good.all():
+    if schedule.may_be_zero and not good.all():
         good |= (steps == 0.0) | ((previous == 0.0) & (steps > 0.0) & (steps <= _LARGEST))
     if not good.all():
         index = tuple(np.argwhere(~good)[0])

@@ -63,11 +63,9 @@ def table(memory, first, columns):
 @intrinsic
 def _table(typing, memory, first, columns):
     def emit(context, builder, signature, arguments):
-        made = cgutils.create_struct_proxy(_TABLE)(context, builder)
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         line = builder.mul(arguments[1], ir.Constant(arguments[1].type, WIDTH))
-        made.first, made.columns = builder.gep(data, [line]), arguments[2]
-        return made._getvalue()
+        return cgutils.pack_struct(builder, [builder.gep(data, [line]), arguments[2]])
 
     return _TABLE(memory, types.intp, types.intp), emit
 
