@@ -55,13 +55,11 @@ def test_lines_are_means_bands_intervals_and_thin_lines_bounds(result: Result, n
             np.testing.assert_array_equal(line.get_xydata(), np.column_stack([t, mean]))
             corners = band.get_paths()[0].vertices
             for edge in (low, high):
-                found = [np.isclose(corners, corner, rtol=1e-12).all(axis=1).any() for corner in zip(t, edge)]
-                assert all(found)
+                for corner in np.column_stack([t, edge]):
+                    assert np.isclose(corners, corner, rtol=1e-12).all(axis=1).any()
             if name == "regret":
-                thin, bounds = lines.pop(0), result.bounds(label)
-                np.testing.assert_array_equal(
-                    thin.get_xydata(), np.column_stack([result.points, getattr(bounds, metric)])
-                )
+                thin, bound = lines.pop(0), getattr(result.bounds(label), metric)
+                np.testing.assert_array_equal(thin.get_xydata(), np.column_stack([result.points, bound]))
                 assert (thin.get_color(), thin.get_linestyle()) == (line.get_color(), line.get_linestyle())
                 assert thin.get_linewidth() < line.get_linewidth()
         assert lines == []
@@ -95,12 +93,10 @@ def test_a_positive_regret_is_drawn_on_a_logarithmic_axis() -> None:
     assert figures.draw(result, "regret").axes[0].get_yscale() == "log"
 
 
-@pytest.mark.parametrize(("far", "scale"), [(0.4, "linear"), (-1.0, "log")])
+@pytest.mark.parametrize(("far", "scale"), [(0.3, "linear"), (-1.0, "log")])
 def test_losses_of_different_sizes_get_a_logarithmic_axis(far: float, scale: str) -> None:
-    """The losses are as 1 to 4 (distances 0.2 and 0.1), and as 1 to 225 (0.1 and 1.5)."""
-    result = cocopt.run(
-        Satisfied(), {"near": plays(0.3 if far > 0 else 0.4), "far": plays(far)}, trials=2, regret=False
-    )
+    """They are as 1 to 4 or as 1 to 225: the distances from 0.5 are 0.1 and 0.2, or 0.1 and 1.5."""
+    result = cocopt.run(Satisfied(), {"near": plays(0.4), "far": plays(far)}, trials=2, regret=False)
     loss, _, ccv2 = figures.draw(result, "metrics").axes
     assert loss.get_yscale() == scale
     assert ccv2.get_yscale() == "linear"  # all are 0

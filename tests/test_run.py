@@ -253,12 +253,12 @@ def test_a_configured_learner_is_copied_for_the_problem() -> None:
 
 
 OWN_LEARNERS = """
-from cocopt import CLASP, Box, register
+from cocopt import CLASP, Box, steps
 
 class Mine(CLASP):
     title = "mine"
 
-learner = CLASP(Box(0.0, 1.0, dim=10), beta=0.7)
+learner = CLASP(Box(0.0, 1.0, dim=10), steps=steps.Power(0.7))
 mine = Mine(Box(0.0, 1.0, dim=10))
 number = 3
 """
@@ -274,10 +274,10 @@ def test_only_what_cannot_change_unseen_identifies_an_algorithm(tmp_path: Path) 
         return algorithm.identity
 
     assert identity("clasp:beta=0.7") == {"algorithm": "clasp", "options": {"beta": 0.7}}
-    first, second = identity(CLASP(box, beta=0.7)), identity(CLASP(box, beta=0.6))
+    first, second = (identity(CLASP(box, steps=steps.Power(beta))) for beta in (0.7, 0.6))
     assert first["class"] == "CLASP"
     assert first != second
-    assert first == identity(CLASP(box, beta=0.7))
+    assert first == identity(CLASP(box, steps=steps.Power(0.7)))
     assert identity(type("Own", (CLASP,), {})(box)) is None  # a class of the user's
     assert identity(constant_action) is None
     found = identity(f"{tmp_path}/own.py:learner")
@@ -677,11 +677,11 @@ def test_wrong_arguments_are_reported_before_anything_runs(case: str) -> None:
 def test_as_many_rounds_and_trials_as_can_be_counted_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "MAX_CHUNKS", 3)
     most = {"trials": 15, "rounds": plan.MAX_ROUNDS}
-    made = plan.make_plan(Targets(), "clasp", **most, seed=0, chunk=5, regret=False)
+    made = plan.make_plan(Targets(), "clasp", **most, seed=0, chunk=5, comparators=())
     assert (made.rounds, made.points[-1], made.trials, len(made.chunks)) == (2**53, 2**53, 15, 3)
     for name in most:
         with pytest.raises(InvalidInput, match=f"{name}: expected at most"):
-            plan.make_plan(Targets(), "clasp", **most | {name: most[name] + 1}, seed=0, chunk=5, regret=False)
+            plan.make_plan(Targets(), "clasp", **most | {name: most[name] + 1}, seed=0, chunk=5, comparators=())
 
 
 def test_an_unbounded_set_has_no_best_action() -> None:
