@@ -234,7 +234,10 @@ def interrupt(out: Path, jobs: int, signals: int, more: int) -> tuple[int, str]:
     """Starts a run in a process of its own and stops it, with its helpers, when it has finished some more chunks."""
     before = len(finished(out))
     program = [sys.executable, "-m", "cocopt", *command(out, jobs)]
+    # a shell's background jobs ignore Ctrl-C, and so would this process, if the tests are one
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    signal.signal(signal.SIGINT, inherited)
     try:
         while process.poll() is None and len(finished(out)) < before + more:
             time.sleep(0.005)
