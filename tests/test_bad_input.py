@@ -40,7 +40,7 @@ BAD_POINTS = [
     (np.ones(3, dtype=complex), ("point", "real numbers", "complex")),
     (np.array([object()] * 3), ("point", "real numbers", "object")),
     (None, ("point", "real numbers", "None")),
-    ([[0.0, 0.0, 0.0], [0.0]], ("point", "array of numbers")),
+    ([[0.0, 0.0, 0.0], [0.0]], ("point", "array of real numbers")),
 ]
 BAD_PAIRS = [
     ({"K": "box"}, ("K", "'box'")),

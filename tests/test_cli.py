@@ -348,6 +348,7 @@ def test_compile_compiles_every_kernel_module() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("cocopt"), "compile"], capture_output=True, text=True, check=True
     )
+    assert done.stderr.startswith("Compiling all kernels")
     *lines, last = done.stdout.splitlines()
     compiled = {line.split()[0] for line in lines}
     assert {module for module in modules if not {module, module.split(".")[0]} & compiled} == set()

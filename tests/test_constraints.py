@@ -378,9 +378,9 @@ def test_select_of_a_single_row_and_beyond_the_last():
     two = Stack([ball, ball])
     assert two.select(1) is ball
     for row in (2, -1, [0, 2]):
-        with pytest.raises(IndexError, match="of a constraint with 2 rows"):
+        with pytest.raises(InvalidInput, match="of a constraint with 2 rows"):
             two.select(row)
-    with pytest.raises(IndexError):
+    with pytest.raises(InvalidInput, match="of a constraint with 2 rows"):
         Affine(np.eye(2), [0.0, 0.0]).select(2)
 
 

@@ -218,7 +218,7 @@ EYE, ZERO = np.eye(2), np.zeros(2)
         (lambda: losses.Norm(ZERO, 0.0), r"H: expected shape \(\.\.\., p, n\), got \(2,\)"),
         (lambda: losses.Norm(EYE, np.zeros(3)), r"y: expected shape \(2,\) to match H of shape \(2, 2\), got \(3,\)"),
         (lambda: losses.LeastSquares(EYE, 0.0), r"y: expected shape \(2,\)"),
-        (lambda: losses.Norm([[1.0], [2.0, 3.0]], ZERO), "H: expected an array of numbers, got list"),
+        (lambda: losses.Norm([[1.0], [2.0, 3.0]], ZERO), "H: expected an array of real numbers, got list"),
         (lambda: losses.Norm(EYE, ["a", "b"]), "y: expected an array of real numbers, got list"),
         (lambda: losses.Norm(EYE * 1j, ZERO), "H: expected an array of real numbers"),
         (lambda: losses.Linear([]), "c: expected at least one number"),

@@ -201,7 +201,7 @@ def test_nothing_is_unpickled(path):
     with pytest.raises(StateError, match="damaged"):
         state.read(path)
     assert not Bomb.exploded
-    with pytest.raises(InvalidInput, match="x: expected an array of plain numbers, got dtype object"):
+    with pytest.raises(InvalidInput, match="x: expected an array of plain numbers, got an array of object"):
         state.write(path, HEADER, {"x": np.array([Bomb()], dtype=object)})
 
 

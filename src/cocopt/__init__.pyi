@@ -23,6 +23,7 @@ from cocopt.algorithms import PolyakFeasibility as PolyakFeasibility
 from cocopt.algorithms import Sarkar as Sarkar
 from cocopt.algorithms import Switch as Switch
 from cocopt.algorithms import Yi2021 as Yi2021
+from cocopt.algorithms import Yi2023 as Yi2023
 from cocopt.algorithms import YuanLamperski as YuanLamperski
 from cocopt.algorithms import YuLeeLee as YuLeeLee
 from cocopt.algorithms import YuNeely as YuNeely

@@ -14,11 +14,14 @@ from cocopt.errors import InvalidInput
 Array: TypeAlias = NDArray[np.float64]
 _FLOAT = np.dtype(np.float64)
 
+#: the largest integer that floating-point numbers tell from its neighbours
+MAX_INTEGER = 2**53
 #: the largest dimension that may be given as a number, where a vector of that length is made of a few characters
 MAX_DIMENSION = 10**8
 
 __all__ = [
     "MAX_DIMENSION",
+    "MAX_INTEGER",
     "Array",
     "all_finite",
     "as_dimension",
@@ -26,6 +29,7 @@ __all__ = [
     "as_floats",
     "as_integers",
     "as_points",
+    "as_shape",
     "batch_shape",
     "broadcast",
     "check_points",
@@ -38,6 +42,7 @@ __all__ = [
     "positive_int",
     "read_only_view",
     "require_finite",
+    "require_moderate",
     "scalar",
     "squared_norm",
 ]
@@ -64,7 +69,9 @@ def as_integers(name: str, value: ArrayLike, expected: str = "integers") -> NDAr
 
 def _as_numbers(name: str, value: Any, kinds: str, expected: str) -> NDArray[Any]:
     """A plain array whose dtype is of one of these kinds. A mask would be lost, so a masked array is refused."""
-    if isinstance(value, np.ma.MaskedArray):
+    if isinstance(value, np.ma.MaskedArray) or (
+        isinstance(value, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in value)
+    ):
         raise InvalidInput(f"{name}: expected {expected}, got a masked array; fill its gaps first")
     try:
         array = np.asarray(value)
@@ -72,8 +79,6 @@ def _as_numbers(name: str, value: Any, kinds: str, expected: str) -> NDArray[Any
         raise InvalidInput(f"{name}: expected {expected}, got {describe(value)} ({error})") from None
     if array.dtype.kind not in kinds:
         raise InvalidInput(f"{name}: expected {expected}, got {describe(value)}")
-    if type(value) in (list, tuple) and any(isinstance(part, np.ma.MaskedArray) for part in value):
-        raise InvalidInput(f"{name}: expected {expected}, got masked arrays in a {type(value).__name__}")
     return array
 
 
@@ -82,6 +87,20 @@ def as_points(name: str, value: ArrayLike, dim: int) -> Array:
     array = as_floats(name, value)
     if array.ndim == 0 or array.shape[-1] != dim:
         raise InvalidInput(f"{name}: expected shape (..., {dim}), got {array.shape}")
+    return array
+
+
+def require_moderate(name: str, array: Array) -> Array:
+    """The array itself if its entries are finite and so small that lengths can be computed: below about 1e154."""
+    flat = array if array.ndim == 1 else array.ravel()
+    try:
+        square = flat.dot(flat)
+    except RuntimeWarning:  # an overflow, where warnings are errors
+        square = np.inf
+    if not math.isfinite(square):
+        require_finite(name, array)
+        largest = float(np.abs(array).max())
+        raise InvalidInput(f"{name}: expected numbers whose squares can be added up, got {largest:g}")
     return array
 
 
@@ -125,11 +144,11 @@ def _as_float(name: str, value: Any, expected: str) -> float:
         raise InvalidInput(f"{name}: expected {expected} number, got {describe(value)}") from None
 
 
-def positive_int(name: str, value: Any, *, at_most: int | None = None) -> int:
-    """An integer of at least 1."""
+def positive_int(name: str, value: Any, *, at_most: int = MAX_INTEGER) -> int:
+    """An integer of at least 1, and not so large that it is no number of things."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise InvalidInput(f"{name}: expected a positive integer, got {describe(value)}")
-    if at_most is not None and value > at_most:
+    if value > at_most:
         raise InvalidInput(f"{name}: expected at most {at_most}, got {describe(value)}")
     return int(value)
 
@@ -144,6 +163,16 @@ def nonnegative_int(name: str, value: Any) -> int:
 def as_dimension(name: str, value: Any) -> int:
     """A dimension n that is given as a number: larger ones than `MAX_DIMENSION` are taken for mistakes."""
     return positive_int(name, value, at_most=MAX_DIMENSION)
+
+
+def as_shape(name: str, value: Any) -> tuple[int, ...]:
+    """A tuple of lengths, as the shape of a batch of trials."""
+    fits = isinstance(value, tuple | list) and all(
+        isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 0 for size in value
+    )
+    if not fits or math.prod(int(size) for size in value) > MAX_DIMENSION or len(value) > 32:
+        raise InvalidInput(f"{name}: expected a shape such as (2, 3), got {describe(value)}")
+    return tuple(int(size) for size in value)
 
 
 def as_flag(name: str, value: Any) -> bool:

@@ -21,6 +21,8 @@ __all__ = [
     "EngineFailed",
     "InfeasibleRound",
     "InvalidInput",
+    "MissingFile",
+    "NotStorable",
     "SolverFailure",
     "StateError",
     "TrialFailed",
@@ -78,6 +80,21 @@ class StateError(CocoptError, ValueError):
     ...
     cocopt.errors.StateError: .../notes.txt: expected a cocopt state file, got something else (8 bytes)
     """
+
+
+class NotStorable(CocoptError, TypeError):
+    """A value cannot be stored in a state file: a callable, say, or an object whose class is not registered.
+
+    >>> from cocopt import losses
+    >>> losses.Function(abs, abs).parameters()
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.NotStorable: Function does not say its parameters
+    """
+
+
+class MissingFile(CocoptError, FileNotFoundError):
+    """A state file, or the folder that it is to be written to, does not exist."""
 
 
 class InfeasibleRound(CocoptError):

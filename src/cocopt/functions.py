@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, all_finite, as_floats, batch_shape, describe
+from cocopt.arrays import Array, ArrayLike, all_finite, as_flag, as_floats, batch_shape, describe
 from cocopt.errors import InvalidInput
 from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 
@@ -65,7 +65,8 @@ class BlackBox:
     def __init__(self, what: str, label: str, call: Callable[[Array], Any], vectorized: bool) -> None:
         if not callable(call):
             raise InvalidInput(f"{label}: expected a callable, got {describe(call)}")
-        self.what, self.label, self.call, self.vectorized = what, label, call, vectorized
+        self.what, self.label, self.call = what, label, call
+        self.vectorized = as_flag("vectorized", vectorized)
 
     def __call__(self, x: Array, shape: tuple[int, ...]) -> Array:
         """One answer of the given shape for each point (..., n)."""
@@ -90,9 +91,9 @@ class BlackBox:
         expected = f"finite numbers of shape {shape}" if shape else "a finite number"
         try:
             raw = np.asarray(answer)
-        except ValueError:  # ragged nested lists
+        except (TypeError, ValueError, OverflowError):  # such as ragged nested lists
             raise InvalidInput(f"{name}: expected {expected}, got {describe(answer)}{where}") from None
-        if raw.dtype.kind not in "biuf":
+        if raw.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
             raise InvalidInput(f"{name}: expected {expected}, got {describe(answer)}{where}")
         if raw.shape != shape:
             raise InvalidInput(f"{name}: expected {expected}, got shape {raw.shape}{where}")

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import kernels
-from cocopt.arrays import Array, ArrayLike, as_floats, describe, make_tuple
+from cocopt.arrays import Array, ArrayLike, as_floats, as_shape, describe, ignore_fp_warnings, make_tuple
 from cocopt.errors import InvalidInput, StateError
 from cocopt.state import as_array, as_count, as_fields, as_numbers
 
@@ -78,9 +78,16 @@ class CompensatedSum(NamedTuple):
     def plus(self, term: float | Array) -> CompensatedSum:
         """The sum with one more term."""
         old, carry = self
-        total = old + term
-        part = total - old
-        return make_tuple(CompensatedSum, (total, carry + ((old - (total - part)) + (term - part))))
+        try:
+            total = old + term
+            part = total - old
+            return make_tuple(CompensatedSum, (total, carry + ((old - (total - part)) + (term - part))))
+        except RuntimeWarning:  # where warnings are errors: a sum may overflow to an infinity
+            with ignore_fp_warnings():
+                return self.plus(term)
+        except (TypeError, ValueError, OverflowError):
+            expected = f"a number or numbers of shape {np.shape(old)}"
+            raise InvalidInput(f"term: expected {expected}, got {describe(term)}") from None
 
     @property
     def value(self) -> float | Array:
@@ -134,9 +141,9 @@ class Ledger:
         history : None, "hist" or "window"
             Whether earlier constraints are counted too: not, all of them, or those in a window.
         """
-        if history not in (None, "hist", "window"):
-            raise InvalidInput(f"history: expected None, 'hist' or 'window', got {history!r}")
-        return cls._make(0, history, np.zeros((*batch, 2 * _SUMS)))
+        if history is not None and not (isinstance(history, str) and history in ("hist", "window")):
+            raise InvalidInput(f'history: expected None, "hist" or "window", got {describe(history)}')
+        return cls._make(0, history, np.zeros((*as_shape("batch", batch), 2 * _SUMS)))
 
     @classmethod
     def _make(cls, rounds: int, history: History, sums: Array) -> Ledger:
@@ -164,7 +171,10 @@ class Ledger:
         infeasible : array of bool (...)
             Whether no point of K satisfied the constraint.
         """
-        return self.with_round(loss, rows, past, infeasible)[0]
+        given = {"loss": loss, "rows": rows, "past": past, "infeasible": infeasible}
+        return self.with_round(
+            **{name: None if value is None else as_floats(name, value) for name, value in given.items()}
+        )[0]
 
     def with_round(
         self, loss: ArrayLike | None, rows: ArrayLike | None, past: ArrayLike | None, infeasible: ArrayLike | None
@@ -186,6 +196,9 @@ class Ledger:
     ) -> tuple[Ledger, Value]:
         try:
             sums, violation = kernel(rows, loss, past, infeasible, self._sums)
+        except RuntimeWarning:  # where warnings are errors: an infinite sum is a sum
+            with ignore_fp_warnings():
+                sums, violation = kernel(rows, loss, past, infeasible, self._sums)
         except (TypeError, ValueError):
             sums = None
         if sums is None or sums.shape != self._sums.shape:

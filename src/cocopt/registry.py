@@ -86,8 +86,14 @@ def classes(kind: str) -> dict[str, type[Any]]:
     >>> registry.classes("set")["Box"]
     <class 'cocopt.sets.box.Box'>
     """
+    _require_kind(kind)
     import_module(PACKAGES[kind])
     return dict(sorted(_classes[kind].items(), key=lambda item: item[0].lower()))
+
+
+def _require_kind(kind: Any) -> None:
+    if not isinstance(kind, str) or kind not in PACKAGES:
+        raise InvalidInput(f"kind: expected one of {', '.join(PACKAGES)}, got {kind!r}")
 
 
 def name_of(cls: type) -> str | None:
@@ -107,6 +113,7 @@ def name_of(cls: type) -> str | None:
 
 def exported(kind: str) -> dict[str, type[Any]]:
     """The registered classes of a kind by the names of the classes, under which packages export them."""
+    _require_kind(kind)
     return {cls.__name__: cls for cls in _classes[kind].values()}
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 import cocopt
 from cocopt import registry
 from cocopt.arrays import Array, describe
-from cocopt.errors import CocoptError, InvalidInput, StateError
+from cocopt.errors import CocoptError, InvalidInput, MissingFile, NotStorable, StateError
 
 __all__ = [
     "VERSION",
@@ -124,9 +124,9 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     ({'t': 3}, {'x': array([0.5, 1. ])})
     """
     content = _pack(header, arrays)
-    target = Path(os.path.realpath(path))  # through a symbolic link, as an ordinary write would go
+    target = Path(os.path.realpath(_as_path(path)))  # through a symbolic link, as an ordinary write would go
     if not target.parent.is_dir():  # the user's path, not that of the temporary file
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+        raise MissingFile(errno.ENOENT, "no such folder", str(target.parent))
     with contextlib.suppress(FileNotFoundError):
         kind = stat.S_IFMT(target.stat().st_mode)
         if kind != stat.S_IFREG:
@@ -163,7 +163,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     StateError
         If the file is not one of cocopt's, is truncated or was changed, or has a format that cannot be read.
     """
-    kind = stat.S_IFMT(os.stat(path).st_mode)
+    try:
+        kind = stat.S_IFMT(os.stat(_as_path(path)).st_mode)
+    except FileNotFoundError:
+        raise MissingFile(errno.ENOENT, "no such file", str(path)) from None
     if kind != stat.S_IFREG:  # a device or a pipe may have no end
         raise StateError(f"{path}: expected a cocopt state file, got {_KINDS.get(kind, 'a device')}")
     content = Path(path).read_bytes()
@@ -192,6 +195,14 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     if not intact:
         raise StateError(f"{path}: expected the content that was written, got another: the file was changed since")
     return header, arrays
+
+
+def _as_path(path: Any) -> str:
+    """The name of a file."""
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(name, str) or "\0" in name:
+        raise InvalidInput(f"path: expected the name of a file, got {describe(path)}")
+    return name
 
 
 def _members(content: bytes) -> dict[str, bytes]:
@@ -240,11 +251,17 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    stored = {name: np.asarray(array) for name, array in arrays.items()}
-    for name, array in stored.items():
-        if array.dtype.kind not in "biufU":
-            raise InvalidInput(f"{name}: expected an array of plain numbers, got dtype {array.dtype}")
-    plain = json.loads(json.dumps(dict(header), allow_nan=False))  # as it will be read: keys are text, tuples are lists
+    stored = {}
+    for name, array in _as_mapping("arrays", arrays).items():
+        if not isinstance(array, np.ndarray | np.generic) or not _is_plain(array):
+            raise InvalidInput(f"{name}: expected an array of plain numbers, got {describe(array)}")
+        stored[name] = np.asarray(array)
+    if not isinstance(header, Mapping):
+        raise InvalidInput(f"header: expected a mapping, got {describe(header)}")
+    try:  # as it will be read: keys are text, tuples are lists
+        plain = json.loads(json.dumps(dict(header), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"header: expected values that JSON has, got others ({error})") from None
     envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": plain}
     envelope["sha256"] = _checksum(envelope, stored)
     buffer = io.BytesIO()
@@ -254,6 +271,17 @@ def _pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byte
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
     return buffer.getvalue()
+
+
+def _as_mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(f"{name}: expected a mapping with text as keys, got {describe(value)}")
+    return value
+
+
+def _is_plain(array: Any) -> bool:
+    """Whether an array can be stored as it is. A mask would be lost."""
+    return array.dtype.kind in "biufU" and not isinstance(array, np.ma.MaskedArray)
 
 
 def _checksum(envelope: Mapping[str, Any], arrays: Arrays) -> str:
@@ -279,7 +307,7 @@ def encode(value: Any, name: str) -> tuple[Any, Arrays]:
 
     Raises
     ------
-    TypeError
+    NotStorable
         If the value, or a part of it, cannot be stored: a callable, say, or an object whose class is not registered or
         does not say its parameters.
 
@@ -301,12 +329,12 @@ def _encode(value: Any, name: str, arrays: Arrays, depth: int) -> Any:
         return {key: _encode(item, f"{name}.{key}", arrays, depth + 1) for key, item in items.items()}
 
     if depth > _MAX_DEPTH:
-        raise TypeError(f"{name[:40]}: values nested more than {_MAX_DEPTH} deep cannot be stored")
+        raise NotStorable(f"{name[:40]}: values nested more than {_MAX_DEPTH} deep cannot be stored")
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
+    if isinstance(value, np.ndarray | np.generic) and _is_plain(value):
         arrays[name] = np.asarray(value)
         return {"array": name}
     if hasattr(value, "stored"):
@@ -319,11 +347,11 @@ def _encode(value: Any, name: str, arrays: Arrays, depth: int) -> Any:
         return [_encode(item, f"{name}.{i}", arrays, depth + 1) for i, item in enumerate(value)]
     registered = registry.name_of(type(value))
     if registered is None:
-        raise TypeError(f"{value!r} cannot be stored: its class is not registered")
+        raise NotStorable(f"{value!r} cannot be stored: its class is not registered")
     try:
         parameters = value.parameters()
     except TypeError as error:  # by contract: it has no parameters to tell
-        raise TypeError(f"{value!r} cannot be stored: {error}") from error
+        raise NotStorable(f"{value!r} cannot be stored: {error}") from error
     plain = {key: item.item() if isinstance(item, np.generic) else item for key, item in parameters.items()}
     return {type(value).kind: registered, "parameters": parts(plain)}
 
@@ -345,7 +373,10 @@ class Decoder:
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._left = dict(arrays)
+        self._left = dict(_as_mapping("arrays", arrays))
+        for name, array in self._left.items():
+            if not isinstance(array, np.ndarray | np.generic):
+                raise InvalidInput(f"{name}: expected an array, got {describe(array)}")
         # that parameters may still ask for: with a learner, a point of K is stored too; some for a value by itself
         self._dimensions = 1000 + sum(array.size for array in arrays.values())
 
@@ -355,6 +386,8 @@ class Decoder:
 
     def discard(self, prefix: str) -> None:
         """Forgets the arrays of a value that is passed again."""
+        if not isinstance(prefix, str):
+            raise InvalidInput(f"prefix: expected the name of a value, got {describe(prefix)}")
         for name in [name for name in self._left if name.startswith(f"{prefix}.") or name == prefix]:
             del self._left[name]
 
@@ -537,7 +570,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 def _outline(value: Any) -> str:
     if isinstance(value, dict):
-        return f"fields {', '.join(value)[:80] or 'none'}"
+        return f"fields {', '.join(map(str, value))[:80] or 'none'}"
     return f"{len(value)} values" if isinstance(value, list) else describe(value)
 
 

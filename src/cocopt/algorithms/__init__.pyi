@@ -18,6 +18,7 @@ from cocopt.algorithms.sarkar import Sarkar as Sarkar
 from cocopt.algorithms.scofw import SCOFW as SCOFW
 from cocopt.algorithms.switch import Switch as Switch
 from cocopt.algorithms.yi2021 import Yi2021 as Yi2021
+from cocopt.algorithms.yi2023 import Yi2023 as Yi2023
 from cocopt.algorithms.yu_lee_lee import YuLeeLee as YuLeeLee
 from cocopt.algorithms.yu_neely import YuNeely as YuNeely
 from cocopt.algorithms.yuan_lamperski import YuanLamperski as YuanLamperski

@@ -31,7 +31,7 @@ from cocopt.arrays import (
     squared_norm,
 )
 from cocopt.constraints import Constraint
-from cocopt.errors import InvalidInput, StateError
+from cocopt.errors import InvalidInput, NotStorable, StateError
 from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
@@ -139,6 +139,8 @@ class Learner(ABC):
     dynamic_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
+    #: the number of agents if the last leading axis is that of a network; None if every leading axis is a trial's
+    agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
 
@@ -312,7 +314,7 @@ class Learner(ABC):
         """
         name = registry.name_of(type(self))
         if name is None:
-            raise TypeError(f"save: {type(self).__name__} cannot be stored: register it with @cocopt.register")
+            raise NotStorable(f"save: {type(self).__name__} cannot be stored: register it with @cocopt.register")
         parameters: dict[str, Any] = {}
         header: dict[str, Any] = {"algorithm": name, "parameters": parameters}
         arrays: state.Arrays = {}
@@ -327,7 +329,7 @@ class Learner(ABC):
                 header[key], own = state.encode(value, key)
                 arrays.update(own)
         except TypeError as error:
-            raise TypeError(
+            raise NotStorable(
                 f"save: the learner remembers what cannot be stored: {error}. A black box is code, and a state file "
                 "holds data alone: describe the constraint by its structure, or do not remember it (window=1)"
             ) from error

@@ -170,6 +170,8 @@ class CLASP(Learner):
         constraints, found = constraints.project(target, feedback.constraint, row, self.infeasible)
         feasible = found.feasible
         infeasible = None if feasible is np.True_ or feasible.all() else ~feasible
-        proof = proof.after(step, feedback.gradient_sq, modulus=modulus, infeasible=infeasible, moved=feedback.moved)
+        proof = proof.after_unchecked(
+            step, feedback.gradient_sq, modulus=modulus, infeasible=infeasible, moved=feedback.moved
+        )
         memory = make_tuple(_Memory, (steps, proof, constraints))
         return make_tuple(Update, (found.point, memory, 0.0 if step is None else step, found.method, feasible, past))

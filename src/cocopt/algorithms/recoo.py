@@ -134,8 +134,8 @@ class RECOO(Learner):
             {},
             {"rows": "worst"},
             {"strong_convexity": 0.1, "epsilon": 0.3},
-            {"queue": "before"},
-            {"queue": "before", "rows": "worst", "alpha_scale": 0.5, "eta_scale": 2.0, "gamma_scale": 0.1},
+            {"queue": "before", "alpha_scale": 0.5, "eta_scale": 2.0, "gamma_scale": 0.5},
+            {"queue": "before", "rows": "worst"},
         ]
 
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
@@ -190,7 +190,7 @@ class RECOO(Learner):
             target = feedback.x - step * feedback.gradient
         constraint, rows = feedback.constraint, feedback.rows
         if self.rows == "worst" and constraint is not None and rows is not None and constraint.row_count > 1:
-            constraint, rows = constraint.select(rows.argmax(axis=-1)), rows.max(axis=-1, keepdims=True)
+            constraint, rows = constraint.select_unchecked(rows.argmax(axis=-1)), rows.max(axis=-1, keepdims=True)
         if self.queue == "before":
             memory = self._before(memory, feedback.t, gamma, rows)
         if constraint is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import e, log, sqrt
+from math import e, inf, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,9 @@ class Surrogate(NamedTuple):
     @classmethod
     def strongly_convex(cls, horizon: int, lipschitz: float, m: float) -> Surrogate:
         """For m-strongly convex losses: Φ(q) = q²."""
-        V = 8.0 * lipschitz**2 * log(e * horizon) / m
+        V = 8.0 * lipschitz * lipschitz * log(e * horizon) / m
+        if not 0.0 < V * m < inf:
+            raise InvalidInput(f"lipschitz: expected a number with a square that is one, got {lipschitz}")
         return cls(1.0, V, 0.0, 0.0, V * m)
 
     def weight(self, queue: Array) -> Array:

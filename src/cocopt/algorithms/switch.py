@@ -154,8 +154,8 @@ class Switch(Learner):
             intersection, found = intersection.project(x, active=~second)
             if feedback.constraint is not None and feedback.rows is not None:
                 required = own_copy(feedback.constraint)
-                if self.rows == "worst":
-                    required = required.select(feedback.rows.argmax(axis=-1))
+                if self.rows == "worst" and required.row_count > 1:
+                    required = required.select_unchecked(feedback.rows.argmax(axis=-1))
                 on_empty = "raise" if self.on_empty == "raise" else "nearest"
                 intersection, found = intersection.plus(required, ~second).project(found.point, on_empty, ~second)
                 empty = empty | ~np.asarray(found.feasible)

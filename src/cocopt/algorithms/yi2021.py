@@ -47,6 +47,8 @@ class Yi2021(Learner):
 
     The orders are the authors'. The indices of the decreasing steps, α_0 = 1 and γ_0 are as reconstructed here; the
     form with constant steps is that of public code, which has α = 4/√T and γ = ½ T^¼.
+    With worst-case constants the queues grow slowly: the method violates in many of the first hundreds of rounds.
+    Constant steps as in that code violate far less, for a larger regret.
 
     Each round needs one hinge prox of g over K. The constraint must be the same in every round that reveals one; a
     round that does not is a gradient step over K. α_t and γ_t count rounds that revealed a loss.

@@ -12,13 +12,15 @@ from cocopt.arrays import (
     Array,
     ArrayLike,
     all_finite,
+    as_integers,
     batch_shape,
     check_points,
+    describe,
     ignore_fp_warnings,
     require_finite,
 )
 from cocopt.cones import Cones
-from cocopt.errors import InvalidInput
+from cocopt.errors import InvalidInput, NotStorable
 from cocopt.tolerances import TINY
 
 __all__ = [
@@ -56,7 +58,8 @@ class Constraint(ABC):
         points = self.check_points(x)
         with ignore_fp_warnings():
             values = self.rows_unchecked(points)
-        if not all_finite(values):
+            finite = all_finite(values)
+        if not finite:
             self.require_finite_data()  # −inf must come from an idle row, not from A or x
             require_finite("x", points)
             if not (values < np.inf).all():
@@ -73,7 +76,8 @@ class Constraint(ABC):
         points = self.check_points(x)
         with ignore_fp_warnings():
             jacobian = self.jacobian_unchecked(points)
-        if not (all_finite(jacobian) and all_finite(points)):
+            finite = all_finite(jacobian) and all_finite(points)
+        if not finite:
             self.raise_nonfinite(points)
         return jacobian
 
@@ -128,27 +132,33 @@ class Constraint(ABC):
         """The constraint of some trials only (an index into the leading axes); itself if all trials share it."""
         if self.batch == ():
             return self
-        return self.trials_unchecked(index)
+        try:
+            return self.trials_unchecked(index)
+        except (IndexError, TypeError, ValueError, OverflowError):
+            expected = f"an index into the leading axes {self.batch}"
+            raise InvalidInput(f"index: expected {expected}, got {describe(index)}") from None
 
     def trials_unchecked(self, index: Any) -> Constraint:
         """Some trials, of a constraint that has leading axes."""
-        raise TypeError(f"{type(self).__name__} has no leading axes")
+        raise InvalidInput(f"trials: expected a constraint with leading axes, got a {type(self).__name__} without any")
 
     def select(self, row: ArrayLike) -> Constraint:
         """One row of the constraint alone: row is an index, or one index per trial (shape ``batch``)."""
-        if self.row_count == 1:
-            return self
-        return self.select_unchecked(np.asarray(row))
+        rows = as_integers("row", row, f"indices of the {self.row_count} rows")
+        if rows.min() < 0 or rows.max() >= self.row_count:
+            raise InvalidInput(f"row: expected one of a constraint with {self.row_count} rows, got {describe(row)}")
+        batch_shape(("data", self.batch), ("row", rows.shape))
+        return self if self.row_count == 1 else self.select_unchecked(rows)
 
     def select_unchecked(self, row: Any) -> Constraint:
-        """One of several rows; ``row`` is an array of integers."""
+        """One of several rows; ``row`` is an integer or an array of integers of numpy's, in range."""
         from cocopt.constraints.selected_row import SelectedRow
 
         return SelectedRow(self, row)
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments: ``type(g)(**g.parameters())`` is g again. A black box has none to store."""
-        raise TypeError(f"{type(self).__name__} does not say its parameters")
+        raise NotStorable(f"{type(self).__name__} does not say its parameters")
 
     def equals(self, other: Constraint) -> bool:
         """Whether the other is of the same class with the same arguments; a black box equals itself alone.

@@ -8,10 +8,13 @@ import numpy as np
 
 from cocopt.arrays import (
     Array,
+    as_integers,
     batch_shape,
+    describe,
 )
 from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
+from cocopt.errors import InvalidInput
 from cocopt.registry import register
 
 __all__ = ["SelectedRow"]
@@ -24,10 +27,12 @@ class SelectedRow(Constraint):
     __slots__ = ("batch", "dim", "of", "row")
 
     def __init__(self, of: Constraint, row: Any) -> None:
-        if not ((row >= 0) & (row < of.row_count)).all():
-            raise IndexError(f"rows {row.min()} to {row.max()} of a constraint with {of.row_count} rows")
-        self.of, self.row = of, row
-        self.batch: tuple[int, ...] = batch_shape(("constraint", of.batch), ("row", row.shape))
+        if not isinstance(of, Constraint):
+            raise InvalidInput(f"of: expected a constraint such as constraints.Stack, got {describe(of)}")
+        self.of, self.row = of, as_integers("row", row, f"indices of the {of.row_count} rows")
+        if self.row.min() < 0 or self.row.max() >= of.row_count:
+            raise InvalidInput(f"row: expected one of a constraint with {of.row_count} rows, got {describe(row)}")
+        self.batch: tuple[int, ...] = batch_shape(("constraint", of.batch), ("row", self.row.shape))
         self.dim: int | None = of.dim
 
     def rows_unchecked(self, x: Array) -> Array:

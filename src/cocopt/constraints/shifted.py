@@ -6,9 +6,10 @@ from typing import Any, Never, Self
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, as_floats, batch_shape, broadcast
+from cocopt.arrays import Array, ArrayLike, as_floats, batch_shape, broadcast, describe
 from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
+from cocopt.errors import InvalidInput
 from cocopt.registry import register
 
 __all__ = ["Shifted"]
@@ -37,6 +38,8 @@ class Shifted(Constraint):
     __slots__ = ("batch", "by", "dim", "of", "row_count")
 
     def __init__(self, of: Constraint, by: ArrayLike) -> None:
+        if not isinstance(of, Constraint):
+            raise InvalidInput(f"of: expected a constraint such as constraints.Affine, got {describe(of)}")
         self.of, self.by = of, as_floats("by", by)
         self.row_count: int = of.row_count
         self.batch: tuple[int, ...] = batch_shape(("of", of.batch), ("by", self.by.shape[:-1]))

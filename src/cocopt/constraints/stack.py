@@ -10,7 +10,6 @@ import numpy as np
 from cocopt.arrays import (
     Array,
     ArrayLike,
-    all_finite,
     batch_shape,
     broadcast,
     describe,
@@ -53,7 +52,10 @@ class Stack(Constraint):
     __slots__ = ("batch", "dim", "members", "row_count")
 
     def __init__(self, members: Sequence[Constraint]) -> None:
-        self.members = tuple(members)
+        try:
+            self.members = tuple(members)
+        except TypeError:
+            raise InvalidInput(f"members: expected a sequence of constraints, got {describe(members)}") from None
         if not self.members:
             raise InvalidInput("members: expected at least one constraint, got none")
         for i, member in enumerate(self.members):
@@ -116,7 +118,7 @@ class Stack(Constraint):
     def select_unchecked(self, row: Any) -> Constraint:
         rows = self.affine()
         if rows is not None:
-            return Affine(*rows).select(row)
+            return Affine(*rows).select_unchecked(row) if self.row_count > 1 else Affine(*rows)
         if row.ndim > 0:
             return SelectedRow(self, row)
         left = int(row)
@@ -124,11 +126,10 @@ class Stack(Constraint):
             if 0 <= left < member.row_count:
                 return member.select(left)
             left -= member.row_count
-        raise IndexError(f"row {int(row)} of a constraint with {self.row_count} rows")
+        raise InvalidInput(f"row: expected one of a constraint with {self.row_count} rows, got {int(row)}")
 
     def check_points(self, x: ArrayLike) -> Array:
-        points = super().check_points(x)
-        return points if all_finite(points) else require_finite("x", points)
+        return require_finite("x", super().check_points(x))
 
     def require_finite_data(self) -> None:
         for member in self.members:

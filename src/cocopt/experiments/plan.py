@@ -41,8 +41,8 @@ _LINEAR, _LOGARITHMIC = 95, 95
 
 #: a plan lists its chunks, and each becomes a file
 MAX_CHUNKS = 10**6
-#: up to here every number of rounds is a floating-point number
-MAX_ROUNDS = 2**53
+#: more would take days
+MAX_ROUNDS = 10**10
 
 #: what a chunk yields: arrays whose first axis is the trials
 Arrays: TypeAlias = dict[str, Array]

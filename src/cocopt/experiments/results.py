@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from cocopt.algorithms import Learner
-from cocopt.arrays import Array, describe
+from cocopt.arrays import Array, describe, one_of
 from cocopt.errors import InvalidInput
 from cocopt.experiments import figures
 from cocopt.experiments.algorithms import Algorithm
@@ -322,15 +322,14 @@ class Result:
 
     def table(self, which: Which) -> tuple[Row, list[Row]]:
         """The header and rows of one of the tables that `save` writes."""
+        one_of("table", which, "summary", "finals", "curves", "paired")
         if which == "summary":
             return _SUMMARY, list(self._summary_rows())
         if which == "finals":
             return self._finals_table()
         if which == "curves":
             return _CURVES, [row for label in self.algorithms for row in self._curve_rows(label)]
-        if which == "paired":
-            return _PAIRED, list(self._paired_rows())
-        raise InvalidInput(f'table: expected "summary", "finals", "curves" or "paired", got {describe(which)}')
+        return _PAIRED, list(self._paired_rows())
 
     def _summary_rows(self) -> Iterable[Row]:
         for label in self.algorithms:

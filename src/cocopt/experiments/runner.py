@@ -24,6 +24,8 @@ __all__ = ["CHUNK", "run"]
 
 #: trials that one learner plays at once; part of what makes a run the same to the last bit
 CHUNK = 25
+#: more processes than any machine has cores
+MAX_JOBS = 10_000
 
 
 # Exceeds the guide of 8 parameters as the one public entry to experiments; all but the first two have defaults.
@@ -106,7 +108,7 @@ def run(
             raise InvalidInput(f"{name}: expected True or False, got {describe(value)}")
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInput(f"engine: expected {' or '.join(map(_quoted, ENGINES))}, got {describe(engine)}")
-    workers = None if jobs is None else positive_int("jobs", jobs)
+    workers = None if jobs is None else positive_int("jobs", jobs, at_most=MAX_JOBS)
     if not regret and comparators:
         raise InvalidInput(f"regret: expected True with the comparators {comparators}, got False")
     compared = comparators if comparators is not None else ["static"] if regret else []

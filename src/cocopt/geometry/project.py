@@ -6,9 +6,18 @@ from typing import Literal
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, as_points, describe, make_tuple, positive_int, require_finite, scalar
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    as_points,
+    ignore_fp_warnings,
+    make_tuple,
+    one_of,
+    positive_int,
+    require_finite,
+    scalar,
+)
 from cocopt.constraints import Constraint
-from cocopt.errors import InvalidInput
 from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, first_method, solve
 from cocopt.geometry.problem import check_arguments, trial_constraint
 from cocopt.sets.base import ConvexSet
@@ -115,11 +124,15 @@ def _solve_checked(
 ) -> Projection:
     """`solve`, on arguments that are yet to be checked."""
     check_arguments(K, constraint)
-    if infeasible not in ("raise", "nearest"):
-        raise InvalidInput(f'infeasible: expected "raise" or "nearest", got {describe(infeasible)}')
+    one_of("infeasible", infeasible, "raise", "nearest")
     positive_int("cuts", cuts)
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
         return Projection(K.project_unchecked(require_finite("point", points)), "set", np.True_, np.float64(0.0))
-    return solve(make_tuple(Request, (K, constraint, points, None, None, infeasible, cuts, tol)))
+    request = make_tuple(Request, (K, constraint, points, None, None, infeasible, cuts, tol))
+    try:
+        return solve(request)
+    except RuntimeWarning:  # numpy's report of data that overflow, where warnings are errors; ours names the argument
+        with ignore_fp_warnings():
+            return solve(request)

@@ -11,8 +11,9 @@ from cocopt.arrays import (
     ArrayLike,
     as_floats,
     as_points,
-    describe,
+    ignore_fp_warnings,
     make_tuple,
+    one_of,
     positive_int,
     require_finite,
     scalar,
@@ -76,8 +77,7 @@ def hinge_prox(
     check_arguments(K, constraint)
     if constraint is None:
         raise InvalidInput("constraint: expected a constraint such as constraints.Affine, got None")
-    if cap not in ("each", "sum"):
-        raise InvalidInput(f'cap: expected "each" or "sum", got {describe(cap)}')
+    one_of("cap", cap, "each", "sum")
     double = 2.0 * scalar("rho", rho, positive=True)
     positive_int("cuts", cuts)
     scalar("tol", tol, positive=True)
@@ -93,7 +93,11 @@ def hinge_prox(
         np.broadcast_to(bound, wanted)
     except ValueError:
         raise InvalidInput(f"weight: expected a shape that broadcasts to {wanted}, got {bound.shape}") from None
-    return solve_hinge_prox(K, constraint, target, bound, cap, cuts, tol).point
+    try:
+        return solve_hinge_prox(K, constraint, target, bound, cap, cuts, tol).point
+    except RuntimeWarning:  # as in `project`
+        with ignore_fp_warnings():
+            return solve_hinge_prox(K, constraint, target, bound, cap, cuts, tol).point
 
 
 def solve_hinge_prox(

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cocopt.arrays import Array, describe, positive_int
+from cocopt.arrays import MAX_INTEGER, Array, as_integers, describe, positive_int
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.hindsight.dynamic import minimise_rounds
@@ -434,15 +434,14 @@ def _whole_problem(problem: Problem, seed: int, trials: ArrayLike, rounds: int |
 
 def _numbers(name: Literal["checkpoints", "breakpoints"], given: ArrayLike, increasing: bool = False) -> list[int]:
     """Numbers of rounds from 1 on; breakpoints in increasing order, and there may be none."""
-    numbers = np.asarray(given)
-    if increasing and numbers.size == 0:
+    if increasing and isinstance(given, list | tuple) and not given:
         return []
     expected = "numbers of rounds from 1 on, in increasing order" if increasing else "numbers of rounds from 1 on"
+    numbers = as_integers(name, given, expected)
     if (
         numbers.ndim != 1
-        or numbers.size == 0
-        or numbers.dtype.kind not in "iu"
         or numbers.min() < 1
+        or numbers.max() > MAX_INTEGER
         or (increasing and (np.diff(numbers) <= 0).any())
     ):
         raise InvalidInput(f"{name}: expected {expected}, got {describe(given)}")

@@ -17,7 +17,7 @@ from cocopt.arrays import (
     ignore_fp_warnings,
     require_finite,
 )
-from cocopt.errors import InvalidInput
+from cocopt.errors import InvalidInput, NotStorable
 from cocopt.losses.second_order import Neighborhood, QuadraticForm, SecondOrder
 
 __all__ = ["Loss", "as_labelled", "as_regression", "as_vector", "one_or_many"]
@@ -49,7 +49,8 @@ class Loss(ABC):
         points = self.check_points(x)
         with ignore_fp_warnings():
             value, gradient = self.value_and_gradient_unchecked(points)
-        if not (all_finite(value) and all_finite(gradient) and all_finite(points)):
+            finite = all_finite(value) and all_finite(gradient) and all_finite(points)
+        if not finite:
             self.raise_nonfinite(points)
         return value, gradient
 
@@ -101,7 +102,7 @@ class Loss(ABC):
         """The constructor's arguments: ``type(f)(**f.parameters())`` is f again. A black box has none to store."""
         arrays = dict(self.data_arrays())
         if not arrays:
-            raise TypeError(f"{type(self).__name__} does not say its parameters")
+            raise NotStorable(f"{type(self).__name__} does not say its parameters")
         return arrays
 
     @classmethod

@@ -37,6 +37,8 @@ def get(name: str, **options: Any) -> Problem:
     cocopt.errors.InvalidInput: problem: expected one of ..., got 'orl'; did you mean olr?
     """
     known = registry.classes("problem")
+    if not isinstance(name, str):
+        raise InvalidInput(f"problem: expected a name or path/to/file.py:Name, got {describe(name)}")
     if name in known:
         kind = known[name]
     elif ".py:" in name:
@@ -64,6 +66,8 @@ def get(name: str, **options: Any) -> Problem:
 
 def from_file(spec: str) -> Any:
     """The object ``Name`` that the Python file of ``path/to/file.py:Name`` defines; the file is run."""
+    if not isinstance(spec, str):
+        raise InvalidInput(f"spec: expected path/to/file.py:Name, got {describe(spec)}")
     file, _, name = spec.rpartition(":")
     path = Path(file)
     if not path.is_file():

@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, as_floats, as_points, frozen, positive_int, require_finite
+from cocopt.arrays import (
+    Array,
+    ArrayLike,
+    as_dimension,
+    as_floats,
+    as_points,
+    frozen,
+    require_finite,
+    require_moderate,
+    scalar,
+)
 from cocopt.cones import Cones
-from cocopt.errors import InvalidInput
+from cocopt.errors import InvalidInput, NotStorable
 
 if TYPE_CHECKING:
     from cocopt.sets.polyhedral_oracles import PolyhedralOracles
+
+_LARGE = float(np.finfo(np.float64).max)
 
 __all__ = ["ConvexSet", "Polyhedral"]
 
@@ -63,17 +75,18 @@ class ConvexSet(ABC):
 
     def project(self, point: ArrayLike) -> Array:
         """P_K(point) = argmin over x in K of ‖x − point‖, for each point of shape (..., n)."""
-        return self.project_unchecked(require_finite("point", as_points("point", point, self.dim)))
+        return self.project_unchecked(require_moderate("point", as_points("point", point, self.dim)))
 
     def violation(self, point: ArrayLike) -> Array:
         """How far the worst of the inequalities that define K is violated, as a length; 0 inside. Shape (...)."""
-        return self.violation_unchecked(require_finite("point", as_points("point", point, self.dim)))
+        return self.violation_unchecked(require_moderate("point", as_points("point", point, self.dim)))
 
     def contains(self, point: ArrayLike, tol: float = 1e-9) -> np.bool_ | np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether the violation is at most ``tol`` times the larger of ‖point‖_∞ and the set's own scale."""
-        points = require_finite("point", as_points("point", point, self.dim))
+        points = require_moderate("point", as_points("point", point, self.dim))
         scale = np.maximum(np.abs(points).max(axis=-1), self.scale)
-        inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = self.violation_unchecked(points) <= tol * scale
+        tolerance = np.minimum(scalar("tol", tol, nonnegative=True), _LARGE / np.maximum(scale, 1.0)) * scale
+        inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = self.violation_unchecked(points) <= tolerance
         return inside
 
     def minimise_linear(self, direction: ArrayLike) -> Array:
@@ -95,7 +108,9 @@ class ConvexSet(ABC):
         >>> Ball(0, 2.0, dim=2).minimise_linear([3.0, -4.0])
         array([-1.2,  1.6])
         """
-        return self.minimise_linear_unchecked(require_finite("direction", as_points("direction", direction, self.dim)))
+        return self.minimise_linear_unchecked(
+            require_moderate("direction", as_points("direction", direction, self.dim))
+        )
 
     def separate(self, point: ArrayLike) -> Array:
         """Normals n with ⟨n, point − z⟩ > 0 for all z in K, of shape (..., n); 0 for points of K.
@@ -113,7 +128,7 @@ class ConvexSet(ABC):
         >>> Simplex(2).separate([1.5, -0.5])
         array([ 0., -1.])
         """
-        return self.separate_unchecked(require_finite("point", as_points("point", point, self.dim)))
+        return self.separate_unchecked(require_moderate("point", as_points("point", point, self.dim)))
 
     def project_direction(self, vector: ArrayLike) -> Array:
         """P_V vector, where V is the direction space of the affine hull of K, {λ(x − y) : x, y in K}.
@@ -129,7 +144,7 @@ class ConvexSet(ABC):
         >>> Box([0.0, 1.0], [1.0, 1.0]).project_direction([5.0, 5.0])
         array([5., 0.])
         """
-        return self.project_direction_unchecked(require_finite("vector", as_points("vector", vector, self.dim)))
+        return self.project_direction_unchecked(require_moderate("vector", as_points("vector", vector, self.dim)))
 
     def project_affine_hull(self, point: ArrayLike) -> Array:
         """The point of the affine hull of K nearest to ``point``: c + P_V(point − c), c the centre.
@@ -142,7 +157,7 @@ class ConvexSet(ABC):
         >>> Simplex(2).project_affine_hull([3.0, 0.0])
         array([ 2., -1.])
         """
-        return self.project_affine_hull_unchecked(require_finite("point", as_points("point", point, self.dim)))
+        return self.project_affine_hull_unchecked(require_moderate("point", as_points("point", point, self.dim)))
 
     @abstractmethod
     def project_unchecked(self, point: Array) -> Array:
@@ -258,7 +273,7 @@ class ConvexSet(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, so that ``type(K)(**K.parameters())`` is K again."""
-        raise TypeError(f"{type(self).__name__} does not say its parameters")
+        raise NotStorable(f"{type(self).__name__} does not say its parameters")
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -280,7 +295,7 @@ def as_center(center: ArrayLike, dim: int | None) -> Array:
         if middle.ndim == 0:
             raise InvalidInput("dim: expected the dimension, since the centre is a number, got None")
         dim = middle.shape[-1]
-    dim = positive_int("dim", dim)
+    dim = as_dimension("dim", dim)
     if middle.shape not in ((), (dim,)):
         raise InvalidInput(f"center: expected a number or shape ({dim},), got shape {middle.shape}")
     return frozen(np.broadcast_to(middle, (dim,)))

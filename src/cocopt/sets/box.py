@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, as_floats, frozen, positive_int, require_finite
+from cocopt.arrays import Array, ArrayLike, as_dimension, as_floats, frozen, require_finite
 from cocopt.errors import EmptySet, InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral
@@ -47,7 +47,7 @@ class Box(ConvexSet):
             dim = max(low.size, high.size)
             if low.ndim == 0 and high.ndim == 0:
                 raise InvalidInput("dim: expected the dimension, since both bounds are numbers, got None")
-        dim = positive_int("dim", dim)
+        dim = as_dimension("dim", dim)
         for name, bound in (("lower", low), ("upper", high)):
             if bound.shape not in ((), (dim,)):
                 raise InvalidInput(f"{name}: expected a number or shape ({dim},), got shape {bound.shape}")

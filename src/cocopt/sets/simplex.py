@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cocopt.arrays import Array, frozen, positive_int, scalar
+from cocopt.arrays import Array, as_dimension, frozen, scalar
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, exceeds_rounding, rounding
 
@@ -38,7 +38,7 @@ class Simplex(ConvexSet):
     """
 
     def __init__(self, dim: int, total: float = 1.0) -> None:
-        self.dim = positive_int("dim", dim)
+        self.dim = as_dimension("dim", dim)
         self.total = scalar("total", total, positive=True)
         self._slack = rounding(self.dim, self.total)
 

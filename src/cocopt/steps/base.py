@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array
-from cocopt.errors import InvalidInput
+from cocopt.arrays import Array, as_floats, describe, positive_int
+from cocopt.errors import InvalidInput, NotStorable
 
 __all__ = ["Schedule", "Step", "checked_step"]
 
@@ -35,7 +35,7 @@ class Schedule(ABC):
 
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, so that ``type(s)(**s.parameters())`` is s again."""
-        raise TypeError(f"{type(self).__name__} does not say its parameters")
+        raise NotStorable(f"{type(self).__name__} does not say its parameters")
 
     def steps_at(self, t: NDArray[np.integer[Any]]) -> Array | None:
         """η_t for an array of rounds, if it depends on t alone and never increases; None if `step` is to be asked."""
@@ -73,12 +73,19 @@ def checked_step(schedule: Schedule, t: int, gradients: Step, previous: Step = n
     ...
     cocopt.errors.InvalidInput: steps: expected a positive step of at most the last one, 0.1, in round 2, got 0.2
     """
-    step = schedule.step(t, gradients)
+    try:
+        step = schedule.step(t, gradients)
+    except Exception:
+        _check_step_arguments(schedule, t, gradients, previous)  # else the schedule itself raised it
+        raise
     if type(step) is float and type(previous) is float and 0.0 < step <= previous and step != np.inf:
         return step  # the usual case, at the cost of a comparison
+    _check_step_arguments(schedule, t, gradients, previous)
     try:
+        if np.iscomplexobj(step):
+            raise TypeError
         steps = np.asarray(step, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"steps: expected a number in round {t}, got {type(step).__name__} {step!r}") from None
     if steps.shape not in ((), np.shape(gradients)):
         raise InvalidInput(
@@ -93,3 +100,12 @@ def checked_step(schedule: Schedule, t: int, gradients: Step, previous: Step = n
         limit = f"positive step of at most the last one, {last}," if 0.0 < last < np.inf else "positive finite step"
         raise InvalidInput(f"steps: expected a {limit} in round {t}, got {got}")
     return float(steps) if steps.ndim == 0 else steps
+
+
+def _check_step_arguments(schedule: Any, t: Any, gradients: Any, previous: Any) -> None:
+    """Refuses what no step can be found from; costs nothing where one was found."""
+    if not isinstance(schedule, Schedule):
+        raise InvalidInput(f"schedule: expected a schedule such as steps.Power(), got {describe(schedule)}")
+    positive_int("t", t)
+    as_floats("gradients", gradients)
+    as_floats("previous", previous)

@@ -6,11 +6,12 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.theory.base import Bounds, check_constants, check_rounds
+from cocopt.theory.base import Bounds, check_constants, check_rounds, computed
 
 __all__ = ["bounds_adagrad"]
 
 
+@computed
 def bounds_adagrad(
     T: ArrayLike,
     *,

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array, ArrayLike, scalar
+from cocopt.arrays import MAX_INTEGER, Array, ArrayLike, as_integers, describe, ignore_fp_warnings, scalar
 from cocopt.errors import InvalidInput
 from cocopt.metrics import CompensatedSum, Value
 from cocopt.steps import Schedule, checked_step
 
-__all__ = ["Bounds", "check_constants", "check_rounds", "step_sums"]
+__all__ = ["MAX_ROWS", "Bounds", "check_constants", "check_rounds", "computed", "step_sums"]
 
 CHUNK = 1 << 18  # terms of a long sum held in memory at once
+MAX_TERMS = 10**9  # of a sum: some seconds
+MAX_CALLS = 10**7  # of a user's schedule
+MAX_ROWS = 10**7  # of a table with a row per round
+
+P = ParamSpec("P")
 
 
 class Bounds(NamedTuple):
@@ -40,12 +47,30 @@ def check_constants(diameter: float, lipschitz_f: float, lipschitz_g: float) -> 
     )
 
 
-def check_rounds(T: ArrayLike) -> NDArray[np.integer[Any]]:
+def check_rounds(T: ArrayLike, at_most: int = MAX_INTEGER) -> NDArray[np.int64]:
     """The numbers of rounds, checked."""
-    rounds = np.asarray(T)
-    if rounds.dtype.kind not in "iu" or rounds.size == 0 or rounds.min() < 1:
-        raise InvalidInput(f"T: expected positive integers, got {T!r}")
-    return rounds
+    expected = f"positive integers up to {at_most}"
+    rounds = as_integers("T", T, expected)
+    if rounds.min() < 1 or rounds.max() > at_most:
+        raise InvalidInput(f"T: expected {expected}, got {describe(T)}")
+    return rounds.astype(np.int64)
+
+
+def computed(function: Callable[P, Bounds]) -> Callable[P, Bounds]:
+    """A decorator: bounds may be infinite, without a warning, but not NaN."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Bounds:
+        try:
+            with ignore_fp_warnings():
+                bounds = function(*args, **kwargs)
+        except OverflowError as error:
+            raise InvalidInput(f"{function.__name__}: expected constants of moderate size, got {error}") from error
+        if any(part is not None and np.isnan(part).any() for part in bounds):
+            raise InvalidInput(f"{function.__name__}: expected constants of moderate size, got some that overflow")
+        return bounds
+
+    return checked
 
 
 def step_sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Array, Array, Array]:
@@ -53,6 +78,9 @@ def step_sums(schedule: Schedule, rounds: NDArray[np.integer[Any]]) -> tuple[Arr
     total, squares, last = (np.empty(rounds.shape) for _ in range(3))
     running, running_squares, previous = CompensatedSum(), CompensatedSum(), np.inf
     end = int(rounds.max())
+    most = MAX_CALLS if schedule.steps_at(np.arange(1, 2)) is None else MAX_TERMS
+    if end > most:
+        raise InvalidInput(f"T: expected at most {most}, since the steps are added up one by one, got {end}")
     for start in range(1, end + 1, CHUNK):
         t = np.arange(start, min(start + CHUNK, end + 1))
         steps = schedule.steps_at(t)

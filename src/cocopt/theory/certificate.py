@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import describe, scalar
+from cocopt.arrays import as_floats, as_shape, describe, ignore_fp_warnings, scalar
 from cocopt.errors import InvalidInput, StateError
 from cocopt.metrics import CompensatedSum, Value
 from cocopt.state import as_array, as_fields, as_numbers
@@ -84,9 +84,10 @@ class Certificate:
             m of the steps 1/(m t) for the strongly convex form, 0 for the convex one (a schedule's `modulus`).
         """
         m = scalar("modulus", modulus, nonnegative=True)
-        if not diameter >= 0.0:
-            raise InvalidInput(f"diameter: expected a non-negative number or inf, got {diameter}")
-        return cls._make((batch, float(diameter), m), np.inf, 0, CompensatedSum())
+        D = as_floats("diameter", diameter)
+        if D.ndim > 0 or not D >= 0.0:
+            raise InvalidInput(f"diameter: expected a non-negative number or inf, got {describe(diameter)}")
+        return cls._make((as_shape("batch", batch), float(D), m), np.inf, 0, CompensatedSum())
 
     @classmethod
     def _make(
@@ -121,6 +122,28 @@ class Certificate:
         infeasible, moved : bool or array of bool
             Whether no point of K satisfied the constraint; whether another action than the one asked for was played.
         """
+        given = {"step": step, "gradient_sq": gradient_sq, "modulus": modulus, "infeasible": infeasible, "moved": moved}
+        batch = self._assumed[0]
+        for name, value in given.items():
+            if value is not None:
+                array = as_floats(name, value)
+                if array.shape not in ((), batch) or np.isnan(array).any():
+                    raise InvalidInput(f"{name}: expected a number, or numbers of shape {batch}, got {describe(value)}")
+                plain = array.astype(bool) if name in ("infeasible", "moved") else array
+                given[name] = plain if plain.ndim else plain.item()
+        with ignore_fp_warnings():  # an infinite bound is a bound
+            return self.after_unchecked(**given)
+
+    def after_unchecked(
+        self,
+        step: Step | None,
+        gradient_sq: Step | None,
+        *,
+        modulus: Step | None = None,
+        infeasible: Any = None,
+        moved: Any = None,
+    ) -> Certificate:
+        """As `after`, on checked arguments: a part of every round."""
         seen, last, total = self._seen, self._last, self._sum
         if step is not None and gradient_sq is not None:
             m = self._assumed[2]

@@ -8,11 +8,12 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, scalar
 from cocopt.steps import Adaptive, Schedule, StronglyConvex, as_schedule
-from cocopt.theory.base import Bounds, check_constants, check_rounds, step_sums
+from cocopt.theory.base import Bounds, check_constants, check_rounds, computed, step_sums
 
 __all__ = ["bounds"]
 
 
+@computed
 def bounds(
     steps: Schedule | Callable[[int], float],
     T: ArrayLike,

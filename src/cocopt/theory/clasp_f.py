@@ -7,14 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from cocopt.arrays import ArrayLike
+from cocopt.arrays import ArrayLike, one_of
 from cocopt.errors import InvalidInput
 from cocopt.steps import Adaptive, Schedule, StronglyConvex, as_schedule
-from cocopt.theory.base import Bounds, check_constants, check_rounds, step_sums
+from cocopt.theory.base import Bounds, check_constants, check_rounds, computed, step_sums
 
 __all__ = ["bounds_clasp_f"]
 
 
+@computed
 def bounds_clasp_f(
     steps: Schedule | Callable[[int], float],
     T: ArrayLike,
@@ -55,6 +56,7 @@ def bounds_clasp_f(
     schedule = as_schedule(steps)
     D, L_f, L_g = check_constants(diameter, lipschitz_f, lipschitz_g)
     rounds = check_rounds(T)
+    one_of("gradient_at", gradient_at, "x", "xb")
     if isinstance(schedule, Adaptive):
         raise InvalidInput(f"steps: expected a schedule of t alone, got {schedule!r}")
     total, squares, last = step_sums(schedule, rounds)

@@ -6,12 +6,13 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, as_flag, scalar
 from cocopt.errors import InvalidInput
-from cocopt.theory.base import Bounds, check_rounds
+from cocopt.theory.base import Bounds, check_rounds, computed
 
 __all__ = ["bounds_jenatton"]
 
 
 # (eight parameters, all but one of them keywords: the constants of the theorem)
+@computed
 def bounds_jenatton(
     T: ArrayLike,
     *,

@@ -8,7 +8,7 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.theory.base import Bounds, check_rounds
+from cocopt.theory.base import Bounds, check_rounds, computed
 
 __all__ = ["bounds_mahdavi", "mahdavi_constants"]
 
@@ -27,6 +27,7 @@ def mahdavi_constants(horizon: int, diameter: float, lipschitz: float, bound: fl
     return min(eta, 1.0 / sqrt(8.0 * curvature)), 2.0 * curvature
 
 
+@computed
 def bounds_mahdavi(
     T: ArrayLike, *, horizon: int, diameter: float, lipschitz: float, bound: float, rows: int = 1
 ) -> Bounds:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.theory.base import Bounds, check_rounds
+from cocopt.theory.base import Bounds, check_rounds, computed
 
 __all__ = ["bounds_polyak", "safe_parameters"]
 
@@ -27,6 +27,7 @@ def safe_parameters(horizon: int, diameter: float, lipschitz: float, slack: floa
     return k**2 * rho / (2.0 * (1.0 + k) * lipschitz**2), rho
 
 
+@computed
 def bounds_polyak(T: ArrayLike, *, horizon: int, diameter: float, lipschitz: float, slack: float) -> Bounds:
     """What [`cocopt.PolyakFeasibility`][] promises for T rounds up to the horizon, with its default parameters.
 

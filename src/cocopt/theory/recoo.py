@@ -7,11 +7,12 @@ from typing import Literal
 import numpy as np
 
 from cocopt.arrays import ArrayLike, one_of, scalar
-from cocopt.theory.base import Bounds, check_constants, check_rounds
+from cocopt.theory.base import MAX_ROWS, Bounds, check_constants, check_rounds, computed
 
 __all__ = ["bounds_recoo"]
 
 
+@computed
 def bounds_recoo(
     T: ArrayLike,
     *,
@@ -64,7 +65,7 @@ def bounds_recoo(
     """
     D, L_f, L_g = check_constants(diameter, lipschitz_f, lipschitz_g)
     a, e, g = (scalar("scales", scale, positive=True) for scale in scales)
-    rounds = check_rounds(T)
+    rounds = check_rounds(T, MAX_ROWS)
     t = np.arange(1, int(rounds.max()) + 2, dtype=np.float64)
     at = rounds - 1
     inverse = t ** -(0.5 + scalar("epsilon", epsilon, positive=True)) / g  # 1/γ_t

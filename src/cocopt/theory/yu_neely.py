@@ -8,11 +8,12 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.theory.base import Bounds, check_rounds
+from cocopt.theory.base import Bounds, check_rounds, computed
 
 __all__ = ["bounds_yu_neely"]
 
 
+@computed
 def bounds_yu_neely(
     T: ArrayLike, *, horizon: int, diameter: float, lipschitz: float, lipschitz_f: float, rows: int = 1
 ) -> Bounds:

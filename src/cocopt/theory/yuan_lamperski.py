@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
-from cocopt.steps import Schedule
-from cocopt.theory.base import Bounds, check_rounds, step_sums
+from cocopt.steps import Schedule, as_schedule
+from cocopt.theory.base import Bounds, check_rounds, computed, step_sums
 
 __all__ = ["bounds_yuan_lamperski"]
 
 
+@computed
 def bounds_yuan_lamperski(
     steps: Schedule, T: ArrayLike, *, diameter: float, lipschitz: float, lipschitz_f: float, rows: int = 1
 ) -> Bounds:
@@ -51,9 +52,10 @@ def bounds_yuan_lamperski(
     rounds, M = check_rounds(T), positive_int("rows", rows)
     D, G = scalar("diameter", diameter, nonnegative=True), scalar("lipschitz", lipschitz, positive=True)
     L = scalar("lipschitz_f", lipschitz_f, nonnegative=True)
-    total, squares, last = step_sums(steps, rounds)
+    schedule = as_schedule(steps)
+    total, squares, last = step_sums(schedule, rounds)
     regret = (M + 1) * L**2 / 2 * total
-    if not steps.modulus > 0.0:
+    if not schedule.modulus > 0.0:
         regret = regret + D**2 / (2 * last)
     ccv2 = (M + 1) * G**2 * (D**2 + 2 * L * D * total + (M + 1) * L**2 * squares)
     return Bounds(regret, np.sqrt(rounds * ccv2), ccv2)
