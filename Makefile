@@ -11,7 +11,7 @@ LOWEST_STAMP := $(LOWEST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-lowest coverage mutation lint bench reproduce clean
+.PHONY: help compile test test-slow test-lowest coverage mutation lint bench reproduce field clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: $(STAMP) ## speed, compared with what one would write instead
 
 reproduce: compile ## the paper's experiments: tables and figures in results/; prints the wall time
 	$(BIN)/cocopt reproduce --out results
+
+field: compile ## all algorithms on all problems of the comparison: tables and figures in results/field
+	$(BIN)/cocopt field --out results/field
 
 clean: ## remove caches and builds (the environments stay: rm -r .venv .venv-lowest)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutation

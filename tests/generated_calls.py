@@ -254,7 +254,8 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
             **more,
         }
         for name, more in (
-            ("best_fixed", {}), ("best_in_expectation", {}), ("best_dynamic", {}), ("best_piecewise", {"breakpoints": [2]}),
+            ("best_fixed", {}), ("best_in_expectation", {}), ("best_dynamic", {}),
+            ("best_piecewise", {"breakpoints": [2]}),
         )
     },
     "cocopt.experiments:Result": lambda: {
@@ -467,6 +468,8 @@ def outcome(case: Case) -> str:
         except Exception as error:
             if any(note.startswith("raised by") for note in getattr(error, "__notes__", ())):
                 return ""  # a user's callable raised it
+            if isinstance(error, TypeError) and "missing a required argument" in str(error):
+                return ""  # with this argument, the function has another signature
             where = error.__traceback__
             while where is not None and where.tb_next is not None:
                 where = where.tb_next

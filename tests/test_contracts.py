@@ -81,9 +81,14 @@ def test_the_contract_of_a_learner_is_kept(name, options, rounds):
 
 
 def check_registered_algorithm(cls, options, **arguments):
-    grows = cls(Box(0.0, 1.0, dim=2), **options).grows
-    static = cls.facts is not None and cls.facts.constraints == "static"
-    check_algorithm(lambda K, start: cls(K, start=start, **options), remembers=grows, static=static, **arguments)
+    learner = cls(Box(0.0, 1.0, dim=2), **options)
+    check_algorithm(
+        lambda K, start: cls(K, start=start, **options),
+        remembers=learner.grows,
+        static=learner.static,
+        agents=learner.agents,
+        **arguments,
+    )
 
 
 # ---------------------------------------------------------------- one of each, from outside the package

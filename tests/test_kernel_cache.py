@@ -70,10 +70,11 @@ def test_where_nothing_can_be_written_there_is_one_warning(monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_terminal_shows_once_that_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stderr", terminal)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_one_line_reports_that_kernels_are_compiled(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(stderr, "isatty", lambda: terminal)
+    monkeypatch.setattr("sys.stderr", stderr)
     compile_double()
     compile_double()
-    assert terminal.getvalue().count("compiling kernels") == 1
+    assert stderr.getvalue().count("compiling kernels") == 1

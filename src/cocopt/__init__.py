@@ -14,8 +14,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from cocopt import registry as _registry
-
 __version__ = "0.1.0"
 
 # Public name → the module that defines it, or that it is. Sets and algorithms are not listed: whichever class is
@@ -39,6 +37,10 @@ _EXPORTS = {
 _KINDS = ("set", "algorithm")  # whose classes are exported here
 
 
+def _registry() -> Any:
+    return import_module("cocopt.registry")
+
+
 def __getattr__(name: str) -> Any:
     if name in _EXPORTS:
         module = import_module(_EXPORTS[name])
@@ -46,11 +48,11 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value  # the next access costs nothing
         return value
     if name == "__all__":
-        return [*_EXPORTS, *(cls.__name__ for kind in _KINDS for cls in _registry.classes(kind).values())]
+        return [*_EXPORTS, *(cls.__name__ for kind in _KINDS for cls in _registry().classes(kind).values())]
     for kind in _KINDS:
         if name[:1].isupper():  # else it is a submodule that is being imported, perhaps by one of these packages
-            import_module(_registry.PACKAGES[kind])
-        cls = _registry.exported(kind).get(name)
+            import_module(_registry().PACKAGES[kind])
+        cls = _registry().exported(kind).get(name)
         if cls is not None:
             if cls.__module__.startswith("cocopt."):  # a user's own class may be registered anew
                 globals()[name] = cls

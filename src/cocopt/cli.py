@@ -130,6 +130,35 @@ def run(
             _echo(silent, f"Tables and figures are in {out}.")
 
 
+@app.command()
+def field(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Problems: olr, tracking, drone, svm, static. Default: all.")
+    ] = None,
+    trials: _Trials = 100,
+    seed: _Seed = 0,
+    jobs: _Jobs = None,
+    engine: _Engine = "local",
+    out: Annotated[str, typer.Option(help="Folder for tables, figures and finished chunks.")] = "results/field",
+    silent: _Silent = False,
+) -> None:
+    """Compare all algorithms: final metrics, and measured growth with the horizon beside the promised one."""
+    with report_errors(out):
+        from rich.console import Console
+
+        from cocopt.experiments.field import METRICS, run_field
+
+        began, console = time.monotonic(), Console()
+        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "progress": not silent}
+        for found in run_field(names or [], trials=trials, seed=seed, out=out, **settings):
+            if not silent:
+                for metric in METRICS:
+                    console.print(found.table(metric).rich())
+                for name, reason in found.skipped.items():
+                    console.print(f"Not run on {found.name}: {name} ({reason})", markup=False)
+        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+
+
 @app.command("list")
 def list_(
     kind: Annotated[
@@ -172,8 +201,9 @@ def compile_() -> None:
         from cocopt.kernels import compile_all
 
         began = time.monotonic()
+        typer.echo("Compiling all kernels, one process per core; that takes up to a minute.", err=True)
         for module, seconds in compile_all():
-            typer.echo(f"{module:<12} {seconds:5.1f} s")
+            typer.echo(f"{module:<18} {seconds:5.1f} s")
         typer.echo(f"All kernels are compiled. Wall time: {time.monotonic() - began:.1f} s.")
 
 

@@ -40,9 +40,12 @@ from cocopt.errors import CocoptError, InvalidInput, MissingFile, NotStorable, S
 __all__ = [
     "VERSION",
     "Arrays",
+    "Counts",
     "Decoder",
+    "Finite",
     "NonNegative",
     "NonNegativeRows",
+    "Positive",
     "Range",
     "RowNumbers",
     "Rows",
@@ -66,6 +69,7 @@ _OLDEST = 2
 _HEADER = "cocopt.json"
 _MAX_DEPTH = 64  # of values within values: more is no state that anyone needs, and would exhaust Python's stack
 _LARGEST = float(np.finfo(np.float64).max)
+_SMALLEST = float(np.finfo(np.float64).smallest_normal)
 #: the largest count that floating-point numbers tell from its neighbours
 _MAX_COUNT = 2**53
 
@@ -81,6 +85,12 @@ class Range(NamedTuple):
 
 #: an array of finite numbers that are at least 0: an annotation for the memory of an algorithm
 NonNegative: TypeAlias = Annotated[Array, Range(0.0, _LARGEST)]
+#: the same for positive numbers
+Positive: TypeAlias = Annotated[Array, Range(_SMALLEST, _LARGEST)]
+#: the same for numbers of either sign
+Finite: TypeAlias = Annotated[Array, Range(-_LARGEST, _LARGEST)]
+#: an array of counts of rounds
+Counts: TypeAlias = Annotated[NDArray[np.int64], Range(0, _MAX_COUNT)]
 
 
 class Rows:

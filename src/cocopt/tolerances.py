@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = [
     "BLACK_BOX",
+    "DOUBLY_STOCHASTIC",
     "FAR_TARGET",
     "FAR_TARGET_PERSISTENT",
     "FEASIBILITY",
@@ -42,6 +43,7 @@ FAR_TARGET_PERSISTENT = 1000.0  #: the same for persistent intersections, from w
 
 # What counts as symmetric, semidefinite, nothing, or never
 SYMMETRY = 1e-9  #: asymmetry of a matrix, relative to its largest entry
+DOUBLY_STOCHASTIC = 1e-9  #: by what the sum of a row or column of a mixing matrix may differ from 1, an entry from ≥ 0
 SEMIDEFINITE = 1e-9  #: a negative eigenvalue, relative to the largest, that counts as rounding
 TINY = 1e-150  #: added to a norm before dividing by it: changes only norms whose squares underflow
 NEVER_BINDS = 1e300  #: the right-hand side of a row that never binds, finite so that one can compute with it

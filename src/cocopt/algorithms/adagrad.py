@@ -151,4 +151,4 @@ class AdaGrad(Learner):
         return SurrogateMemory.zero(batch)
 
     def update(self, memory: SurrogateMemory, feedback: Feedback) -> Update:
-        return Update(*self._surrogate.step(self.K, memory, feedback))
+        return Update(*self._surrogate.step(self.K.project_unchecked, memory, feedback))

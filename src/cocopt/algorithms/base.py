@@ -135,8 +135,12 @@ class Learner(ABC):
     title: ClassVar[str] = ""
     #: rates, needs, work per round and provenance; None for an algorithm that says nothing about itself
     facts: ClassVar[Facts | None] = None
+    #: the options of its form for constraints that change, if that is not the default
+    dynamic_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
+    #: the number of agents if the last leading axis is that of a network; None if every leading axis is a trial's
+    agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
 
@@ -147,7 +151,7 @@ class Learner(ABC):
         self._loss_types: set[type] = set()  # whose objects were found to fit
         self._constraint_types: set[type] = set()
         if start is None:
-            x = K.project_unchecked(np.zeros(K.dim))
+            x = np.array(self.default_start())
         else:
             x = np.array(require_finite("start", as_points("start", start, K.dim)))
             if not np.all(K.contains(x)):
@@ -162,6 +166,13 @@ class Learner(ABC):
         x = self._start
         ledger = Ledger.zero(x.shape[:-1], self.history)
         return _State(0, 0, x, ledger, self.initial_memory(x.shape[:-1]))
+
+    def default_start(self) -> Array:
+        """x_1 if none is given, of shape (n,): the point of K nearest to 0. An algorithm without projections overrides.
+
+        It is called before the constructors of subclasses have set their attributes, and may use K alone.
+        """
+        return self.K.project_unchecked(np.zeros(self.K.dim))
 
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:

@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, make_tuple
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import StateError
-from cocopt.geometry.ladder import Request, solve
+from cocopt.geometry.ladder import MAX_CUTS, Request, solve
 from cocopt.geometry.persistent import PersistentIntersection
 from cocopt.geometry.project import Projection
 from cocopt.sets.base import ConvexSet
 from cocopt.state import as_fields
+from cocopt.tolerances import BLACK_BOX
 
 __all__ = [
     "AllConstraints",
@@ -186,7 +187,8 @@ def _copied(value: Any) -> Any:
 def _project(K: ConvexSet, constraint: Constraint | None, target: Array, infeasible: str) -> Projection:
     if constraint is None:
         return Projection(K.project_unchecked(target), "set", np.True_, 0.0)
-    return solve(Request(K, constraint, target, infeasible=infeasible))
+    # (all fields in their order: the constructor with its defaults would take three times as long)
+    return solve(make_tuple(Request, (K, constraint, target, None, None, infeasible, MAX_CUTS, BLACK_BOX)))
 
 
 def fitting_constraint(constraint: Any, K: ConvexSet, batch: tuple[int, ...]) -> Constraint:

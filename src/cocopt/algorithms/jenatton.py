@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,7 @@ class Jenatton(Learner):
         strongly_convex=Rates(regret=Rate(0.5), ccv_soft=Rate(0.75)),
         constraints="static",
     )
+    dynamic_options: ClassVar[dict[str, Any]] = {"hard": True}
 
     def __init__(
         self,

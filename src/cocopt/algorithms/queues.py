@@ -8,7 +8,7 @@ from cocopt.algorithms.base import Feedback
 from cocopt.arrays import Array, all_finite
 from cocopt.errors import InvalidInput
 
-__all__ = ["row_queues", "row_subgradients"]
+__all__ = ["row_queues", "row_subgradients", "seen_row_count"]
 
 
 def row_queues(queues: Array | None, rows: Array, initial: float = 0.0) -> Array:
@@ -43,3 +43,8 @@ def row_subgradients(feedback: Feedback) -> Array:
     if not all_finite(jacobian):
         feedback.constraint.raise_nonfinite(feedback.x)
     return np.broadcast_to(jacobian, (*feedback.x.shape[:-1], *jacobian.shape[-2:]))
+
+
+def seen_row_count(queues: Array | None) -> int | None:
+    """M, or None before the first constraint."""
+    return None if queues is None else queues.shape[-1]

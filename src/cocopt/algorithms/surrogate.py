@@ -1,7 +1,8 @@
-"""The surrogate of loss and violation that AdaGrad and Switch take gradient steps on."""
+"""The surrogate of loss and violation whose gradients AdaGrad, Switch, Lu, OFW, SCOFW and Sarkar follow."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import e, inf, log, sqrt
 from typing import Any, NamedTuple
 
@@ -11,7 +12,6 @@ from cocopt.algorithms.base import Feedback
 from cocopt.arrays import Array, all_finite
 from cocopt.errors import InvalidInput
 from cocopt.geometry.cutter import largest_row
-from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegative
 
 __all__ = ["Surrogate", "SurrogateMemory"]
@@ -37,9 +37,10 @@ class Surrogate(NamedTuple):
 
     b: float
     V: float
-    rate: float  #: λ of Φ(q) = exp(λq) − 1; 0 stands for Φ(q) = q²
-    step_scale: float  #: c of the step c/√Σ; 0 stands for 1/(modulus · t)
+    rate: float  #: λ of Φ(q) = exp(λq) − 1; 0 stands for Φ(q) = q² + slope·q
+    step_scale: float = 0.0  #: c of the step c/√Σ; 0 stands for 1/(modulus · t)
     modulus: float = 0.0  #: V m
+    slope: float = 0.0
 
     @classmethod
     def convex(cls, horizon: int, lipschitz: float, diameter: float, weight: float = 1.0) -> Surrogate:
@@ -57,24 +58,30 @@ class Surrogate(NamedTuple):
     def weight(self, queue: Array) -> Array:
         """Φ'(q), the weight of a violation."""
         if self.rate == 0.0:
-            return 2.0 * queue
+            return 2.0 * queue + self.slope
         weight: Array = self.rate * np.exp(np.minimum(self.rate * queue, _MAX_EXPONENT))
         return weight
 
+    def gradient(self, queue: Array, feedback: Feedback) -> tuple[Array, Array]:
+        """Q_t and n_t = V b ∇f_t(x_t) + Φ'(Q_t) b s_t, at the action that was played."""
+        x, b = feedback.x, self.b
+        n = np.zeros(x.shape) if feedback.gradient is None else self.V * b * feedback.gradient
+        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
+            violation, subgradient = largest_row(feedback.constraint, x, feedback.rows)
+            queue = queue + b * violation
+            n = n + np.where(violation > 0.0, b * self.weight(queue), 0.0)[..., None] * subgradient
+        return queue, n
+
     def step(
-        self, K: ConvexSet, memory: SurrogateMemory, feedback: Feedback, active: Any = None
+        self, project: Callable[[Array], Array], memory: SurrogateMemory, feedback: Feedback, active: Any = None
     ) -> tuple[Array, SurrogateMemory, Array]:
-        """x_{t+1}, the memory after the round, and η_t.
+        """x_{t+1}, the memory after the round, and η_t; ``project`` replaces a point (..., n) by one of K.
 
         Trials that are not ``active`` keep x and their memory, with η = 0. Nothing is changed in place.
         """
-        (queue, squares), x, b = memory, feedback.x, self.b
-        n = np.zeros(1) if feedback.gradient is None else self.V * b * feedback.gradient
-        summed, total = queue, squares
-        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
-            violation, subgradient = largest_row(feedback.constraint, x, feedback.rows)
-            summed = queue + b * violation
-            n = n + np.where(violation > 0.0, b * self.weight(summed), 0.0)[..., None] * subgradient
+        (queue, squares), x = memory, feedback.x
+        summed, n = self.gradient(queue, feedback)
+        total = squares
         if self.modulus > 0.0:
             step = np.full(np.shape(queue), 1.0 / (self.modulus * max(feedback.losses, 1)))
         else:
@@ -89,7 +96,7 @@ class Surrogate(NamedTuple):
         if active is not None:
             summed, total = np.where(active, summed, queue), np.where(active, total, squares)
             step = np.where(active, step, 0.0)
-        moved = K.project_unchecked(x - step[..., None] * n)
+        moved = project(x - step[..., None] * n)
         if active is not None:
             moved = np.where(np.expand_dims(active, -1), moved, x)
         return moved, SurrogateMemory(summed, total), step[()]

@@ -162,7 +162,7 @@ class Switch(Learner):
             x, method = found.point, found.method
         in_second = second | empty
         if in_second.any():
-            other, surrogate, own = self._surrogate.step(self.K, surrogate, feedback, in_second)
+            other, surrogate, own = self._surrogate.step(self.K.project_unchecked, surrogate, feedback, in_second)
             x, step = np.where(in_second[..., None], other, x), np.where(in_second, own, step)[()]
         if feedback.rows is not None:
             ccv1 = ccv1.plus(np.maximum(feedback.rows.max(axis=-1), 0.0))

@@ -98,7 +98,7 @@ class YuLeeLee(Learner):
         strongly_convex=Rates.from_sums(Rate(0.0, 1.0), Rate(0.5, 1.0)),
     )
 
-    # (eleven parameters, all but three of them keywords: the constants of the theorem and two scales)
+    # Exceeds the guide of 8 parameters, all but three of which are keywords: constants of the theorem, and two scales.
     def __init__(
         self,
         K: ConvexSet,

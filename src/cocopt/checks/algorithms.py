@@ -25,6 +25,7 @@ __all__ = ["check_algorithm"]
 _MIN_ROUNDS, _MAX_ROUNDS = 16, 1000  # all kinds of rounds occur in the first half; all rounds are held in memory
 
 
+# nine parameters exceed the guide: all but the first are options that a caller names
 def check_algorithm(
     make: Callable[[ConvexSet, Array], Learner],
     *,
@@ -35,6 +36,7 @@ def check_algorithm(
     saves: bool = True,
     supplied: Mapping[str, Any] | None = None,
     static: bool = False,
+    agents: int | None = None,
 ) -> None:
     """Checks on random streams that an algorithm keeps the contract of a learner.
 
@@ -66,6 +68,9 @@ def check_algorithm(
     static : bool, default False
         Whether the algorithm is for constraints that never change. Then all rounds reveal the same rows, and x_1
         satisfies them with a slack of 0.2, in units of the smaller of K's scale and diameter.
+    agents : int, optional
+        The number of agents, if the algorithm is for networks. Then ``start`` has shape (agents, n), or (..., agents,
+        n) for many trials, and a single learner has all agents of a trial.
 
     Raises
     ------
@@ -94,20 +99,21 @@ def check_algorithm(
         raise InvalidInput(f"rounds: expected at least {_MIN_ROUNDS}, got {rounds}")
     remembers, saves, static = as_flag("remembers", remembers), as_flag("saves", saves), as_flag("static", static)
     again = _as_arguments(supplied)
+    network = () if agents is None else (positive_int("agents", agents),)
     with tempfile.TemporaryDirectory() as folder:
         for chosen in [Box(0.0, 1.0, dim=3), Ball(0.0, 1.0, dim=3), Simplex(3)] if K is None else [K]:
             store = Store(Path(folder, "state.npz"), saves, again)
             for batch in (), (2, 2):
-                start, stream = random_stream(chosen, batch, rounds, rng, static=static)
+                start, stream = random_stream(chosen, (*batch, *network), rounds, rng, static=static)
                 learner = make(chosen, start)
                 require_kind("make", learner, "algorithm", "cocopt.CLASP from the function")
                 points = _check_run(learner, start, stream)
                 _check_isolation(make, chosen, start, stream, points)
-                _check_trials(make, chosen, start, stream, points)
+                _check_trials(make, chosen, start, stream, points, batch)
                 check_storage(make(chosen, start), stream, points, store)
                 check_refusals(make, chosen, start, stream, points, store)
             if not remembers:
-                _check_memory(make, chosen, rounds, rng, static)
+                _check_memory(make, chosen, rounds, rng, static, network)
 
 
 def _as_arguments(supplied: Any) -> dict[str, Any]:
@@ -193,9 +199,10 @@ def _check_trials(
     start: Array,
     stream: Sequence[Reveal],
     points: Array,
+    batch: tuple[int, ...],
 ) -> None:
     together = replay(make(K, start), stream)
-    for index in np.ndindex(start.shape[:-1]):
+    for index in np.ndindex(batch):
         single = make(K, start[index])
         for t, reveal in enumerate(stream):
             near = np.allclose(single.ask(), points[t][index], rtol=0.0, atol=1e-12 * max(K.scale, 1.0))
@@ -207,11 +214,16 @@ def _check_trials(
 
 
 def _check_memory(
-    make: Callable[[ConvexSet, Array], Learner], K: ConvexSet, rounds: int, rng: np.random.Generator, static: bool
+    make: Callable[[ConvexSet, Array], Learner],
+    K: ConvexSet,
+    rounds: int,
+    rng: np.random.Generator,
+    static: bool,
+    network: tuple[int, ...],
 ) -> None:
     """A number per trial and round is too much: so many trials that it would stand out."""
     trials, half = 256, rounds // 2
-    start, stream = random_stream(K, (trials,), rounds, rng, static=static)
+    start, stream = random_stream(K, (trials, *network), rounds, rng, static=static)
     learner = make(K, start)
     collects = gc.isenabled()
     gc.disable()  # what is new stays young then, and its garbage is found without a look at everything else

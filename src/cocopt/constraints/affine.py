@@ -59,17 +59,17 @@ class Affine(Constraint):
             rows, rhs = rows[None, :], rhs.reshape(1)
         if rhs.shape != rows.shape[:-1]:
             raise InvalidInput(f"b: expected shape {rows.shape[:-1]} to match A {rows.shape}, got {rhs.shape}")
-        self.A, self.b = rows, rhs
+        self.A, self.b = contiguous(rows), contiguous(rhs)
         self.batch: tuple[int, ...] = rows.shape[:-2]
         self.row_count: int = rows.shape[-2]
         self.dim: int = rows.shape[-1]
 
     def rows_unchecked(self, x: Array) -> Array:
-        rows: Array = kernels.affine_rows(contiguous(self.A), contiguous(self.b), contiguous(x))
+        rows: Array = kernels.affine_rows(self.A, self.b, contiguous(x))
         return rows
 
     def violation_unchecked(self, x: Array) -> Array:
-        worst: Array = kernels.affine_violation(contiguous(self.A), contiguous(self.b), contiguous(x))
+        worst: Array = kernels.affine_violation(self.A, self.b, contiguous(x))
         return worst
 
     def jacobian_unchecked(self, x: Array) -> Array:

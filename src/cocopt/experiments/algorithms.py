@@ -83,6 +83,10 @@ class Algorithm:
         learner = self.make(**arguments)
         if not isinstance(learner, Learner):
             raise InvalidInput(f"{self.label}: expected a cocopt.algorithms.Learner, got {describe(learner)}")
+        if learner.agents is not None and problem.agents is None:  # it would take trials for agents
+            raise InvalidInput(
+                f"{self.label}: expected a problem with agents, such as network, got {problem.name!r}, which has none"
+            )
         return learner
 
 

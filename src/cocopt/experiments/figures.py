@@ -24,7 +24,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from cocopt import problems
 from cocopt.arrays import describe
@@ -38,12 +38,14 @@ if TYPE_CHECKING:
 
     from cocopt.experiments.results import Result
 
-__all__ = ["COLOURS", "FIGURES", "DrawFunction", "add_from_file", "draw", "figure", "save", "write_all"]
+__all__ = ["COLOURS", "FIGURES", "DrawFunction", "add_from_file", "draw", "figure", "render", "save", "write_all"]
 
 DrawFunction: TypeAlias = "Callable[[Result, Figure], None]"
+Subject = TypeVar("Subject")
 
 #: the registered figures by name, in the order in which they are drawn
 FIGURES: dict[str, DrawFunction] = {}
+_APPLIES: dict[str, Callable[[Result], bool]] = {}
 
 #: the figure whose files bear the problem's name alone
 _MAIN = "metrics"
@@ -74,13 +76,15 @@ _STYLE: dict[Any, Any] = {
 _METADATA: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
 
 
-def figure(name: str) -> Callable[[DrawFunction], DrawFunction]:
+def figure(name: str, applies: Callable[[Result], bool] | None = None) -> Callable[[DrawFunction], DrawFunction]:
     """Registers a function that draws a figure of a result; to be used as a decorator.
 
     Parameters
     ----------
     name : str
         Letters, digits, "-", "_" and "."; the files are ``<problem>-<name>.pdf`` and ``.png``.
+    applies : function of a result, optional
+        Whether the figure belongs to the result's files; by default it always does.
 
     Examples
     --------
@@ -102,6 +106,8 @@ def figure(name: str) -> Callable[[DrawFunction], DrawFunction]:
         if present is not None and _origin(present) != _origin(function):
             raise InvalidInput(f"figure: expected a name that is not in use, got {name!r} of {_origin(present)} again")
         FIGURES[name] = function
+        if applies is not None:
+            _APPLIES[name] = applies
         return function
 
     return register
@@ -125,22 +131,26 @@ def add_from_file(spec: str) -> None:
 
 def draw(result: Result, which: str | DrawFunction = _MAIN) -> Figure:
     """The figure of that name, or the one that a function draws."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     if isinstance(which, str) and which not in FIGURES:
         raise unknown_name("figure", which, FIGURES)
     if not isinstance(which, str) and not callable(which):
         raise InvalidInput(f"figure: expected a name or a function of (result, figure), got {describe(which)}")
     function = FIGURES[which] if isinstance(which, str) else which
+    return render(function, result, which if isinstance(which, str) else _origin(which))
+
+
+def render(function: Callable[[Subject, Figure], None], subject: Subject, name: str) -> Figure:
+    """A figure in the common style, into which the function draws; an error names the figure."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
     with rc_context(_STYLE):
         drawn = Figure(layout="constrained")
         try:
-            function(result, drawn)
+            function(subject, drawn)
         except CocoptError:
             raise
         except Exception as error:
-            name = which if isinstance(which, str) else _origin(which)
             raise InvalidInput(f"figure {name}: expected a function that draws, got {describe_error(error)}") from error
     return drawn
 
@@ -172,6 +182,6 @@ def write_all(result: Result, folder: str | os.PathLike[str]) -> None:
     """Writes every registered figure of a result into a folder, as PDF and as PNG."""
     out = open_folder(folder)
     problem = re.sub(r"[^\w.-]+", "-", result.name)
-    for name in FIGURES:
+    for name in [own for own in FIGURES if own not in _APPLIES or _APPLIES[own](result)]:
         stem = problem if name == _MAIN else f"{problem}-{name}"
         save(draw(result, name), [out / f"{stem}.pdf", out / f"{stem}.png"])

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cocopt.arrays import Array
+from cocopt.errors import InvalidInput
 from cocopt.experiments.figures import COLOURS, figure
+from cocopt.experiments.labels import Label, label_at_the_side
 from cocopt.experiments.results import Result, interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_metrics", "draw_regret", "line_style"]
+__all__ = ["draw_metrics", "draw_regret", "draw_sweep", "draw_trade_off", "line_style", "pareto_front"]
 
 _DASHES: tuple[Any, ...] = (
     "-",
@@ -48,6 +50,107 @@ def draw_metrics(result: Result, drawn: Figure) -> None:
 def draw_regret(result: Result, drawn: Figure) -> None:
     """Regret (as far as it was computed), CCV₁ and CCV₂ on logarithmic axes, beside the bounds of the theory."""
     _draw_panels(result, drawn, [*result.regret_metrics, "ccv1", "ccv2"], bounds=True)
+
+
+def _has_sweep(result: Result) -> bool:
+    """Whether some option takes several numbers."""
+    return bool(_numeric_options(result))
+
+
+def _numeric_options(result: Result) -> dict[str, dict[str, float]]:
+    return {
+        option: {label: float(value) for label, value in values.items()}
+        for option, values in result.swept.items()
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values.values())
+    }
+
+
+def _final_metrics(result: Result) -> list[str]:
+    defined = [metric for metric, name in result.regret_metrics.items() if result.infeasibility_note(name) is None]
+    return [*(defined or ["loss"]), "ccv1", "ccv2"]
+
+
+@figure("sweep", applies=_has_sweep)
+def draw_sweep(result: Result, drawn: Figure) -> None:
+    """Final metrics against the values of each option that has several, one row of panels per option."""
+    swept = _numeric_options(result)
+    if not swept:
+        raise InvalidInput("sweep: expected an option with several numbers, such as clasp:scale=0.5|1|2, got none")
+    metrics = _final_metrics(result)
+    drawn.set_size_inches(2.5 * len(metrics), 2.4 * len(swept))
+    panels = drawn.subplots(len(swept), len(metrics), squeeze=False)
+    for row, (option, values) in zip(panels, swept.items(), strict=True):
+        groups = _groups(result, option, values)
+        for axes, metric in zip(row, metrics, strict=True):
+            for i, (name, labels) in enumerate(groups.items()):
+                at = sorted(labels, key=lambda label: values[label])
+                mean, low, high = np.transpose([interval(result.finals(label)[metric]) for label in at])
+                x = [values[label] for label in at]
+                axes.plot(x, mean, marker="o", markersize=3, label=name, **line_style(i))
+                axes.fill_between(x, low, high, color=line_style(i)["color"], alpha=0.2, linewidth=0)
+            numbers = sorted(set(values.values()))
+            if numbers[0] > 0.0 and numbers[-1] / numbers[0] >= 8.0:
+                axes.set_xscale("log")
+                axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
+                axes.set_xticks([], minor=True)
+            axes.set_xlabel(option)
+            axes.set_title(_LABELS[metric].replace("_t", "_T").replace("{t,", "{T,").replace("leq t", "leq T"))
+        if len(groups) > 1:
+            row[0].legend(frameon=False, fontsize=7)
+    drawn.supxlabel(f"Mean over {result.trials} trials after {result.rounds} rounds; bands: 95% interval", fontsize=7.5)
+
+
+def _groups(result: Result, option: str, values: dict[str, float]) -> dict[str, list[str]]:
+    """The algorithms that have the option, by all that distinguishes them but this option."""
+    groups: dict[str, list[str]] = {}
+    for label in values:
+        name, others = result.title(label).partition(" (")[0], result.options(label)
+        shown = ", ".join(f"{key}={value}" for key, value in others.items() if key != option)
+        groups.setdefault(f"{name} ({shown})" if shown else name, []).append(label)
+    return groups
+
+
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """The indices of the points that no other point beats in both coordinates, by the first coordinate.
+
+    Examples
+    --------
+    >>> from cocopt.experiments.plots import pareto_front
+    >>> pareto_front([(1.0, 5.0), (2.0, 3.0), (2.5, 4.0), (4.0, 1.0)])
+    [0, 1, 3]
+    """
+    front, least = [], np.inf
+    for i in sorted(range(len(points)), key=lambda i: points[i]):
+        if points[i][1] < least:
+            front.append(i)
+            least = points[i][1]
+    return front
+
+
+@figure("trade-off", applies=_has_sweep)
+def draw_trade_off(result: Result, drawn: Figure) -> None:
+    """Regret (or loss, where it is undefined) against CCV₁ and CCV₂ of all algorithms, with the Pareto front."""
+    first, *others = _final_metrics(result)
+    others = [metric for metric in others if metric.startswith("ccv")]
+    drawn.set_size_inches(4.2 * len(others), max(3.0, 0.19 * len(result.algorithms) + 1.0))
+    means = {
+        label: {m: interval(result.finals(label)[m]).mean for m in (first, *others)} for label in result.algorithms
+    }
+    for axes, metric in zip(drawn.subplots(1, len(others)), others, strict=True):
+        points = [(own[first], own[metric]) for own in means.values()]
+        front = pareto_front(points)
+        axes.plot(*np.transpose([points[i] for i in front]), color="#8A8A8A", linewidth=0.8, drawstyle="steps-post")
+        for i, point in enumerate(points):
+            axes.plot(*point, marker="o", markersize=4, **line_style(i))
+        violations = [violation for _, violation in points]
+        if min(violations) > 0.0 and max(violations) / min(violations) > _MAX_LINEAR_RATIO:
+            axes.set_yscale("log")
+        names = [(result.title(label), *points[i], line_style(i)["color"]) for i, label in enumerate(result.algorithms)]
+        label_at_the_side(axes, [Label(*name) for name in names])
+        axes.set_xlabel(_LABELS[first].replace("_t", "_T").replace("leq t", "leq T"))
+        axes.set_ylabel(_LABELS[metric].split(" = ")[0].replace("{t,", "{T,") + "$")
+    note = f"Means over {result.trials} trials after {result.rounds} rounds; grey line: Pareto front"
+    drawn.supxlabel(note, fontsize=7.5)
 
 
 def line_style(i: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from cocopt.problems import Problem
 
-__all__ = ["Interval", "Result", "interval", "write_tables"]
+__all__ = ["Interval", "Result", "interval", "write_atomically", "write_tables"]
 
 _SUMMARY = ("problem", "algorithm", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
 _CURVES = ("problem", "algorithm", "metric", "round", "trials", "mean", "ci_low", "ci_high")
@@ -156,6 +156,20 @@ class Result:
             raise unknown_name("algorithm", label, self._algorithms)
         return self._algorithms[label]
 
+    def options(self, algorithm: str) -> dict[str, Any]:
+        """The options that the algorithm was given."""
+        return dict(self._algorithm(algorithm).options)
+
+    @property
+    def swept(self) -> dict[str, dict[str, Any]]:
+        """The options that have several values among the algorithms: {option: {algorithm: value}}."""
+        options = dict.fromkeys(name for own in self._algorithms.values() for name in own.options)
+        values = {
+            name: {label: own.options[name] for label, own in self._algorithms.items() if name in own.options}
+            for name in options
+        }
+        return {name: own for name, own in values.items() if len(set(map(str, own.values()))) > 1}
+
     def curves(self, algorithm: str) -> dict[str, Array]:
         """Each metric, (trials, points): sums over the rounds up to each of `points`."""
         self._algorithm(algorithm)
@@ -233,7 +247,7 @@ class Result:
             return None
         if self.problem.feasible is False or (self.feasible is not None and not self.feasible.all()):
             return None
-        return _bounds(self._learner(algorithm), self.problem, self.points, L_f, L_g)
+        return _bounds(self.learner(algorithm), self.problem, self.points, L_f, L_g)
 
     def dynamic_bounds(self, algorithm: str) -> Array | None:
         """The bounds of the theory on the dynamic regret, (trials, checkpoints); None if no theorem applies.
@@ -244,7 +258,7 @@ class Result:
         best, L_f = self._comparator("dynamic"), self.problem.lipschitz_f
         if L_f is None or self.problem.agents is not None or not best.feasible.all():
             return None
-        learner: Any = self._learner(algorithm)
+        learner: Any = self.learner(algorithm)
         if not hasattr(learner, "dynamic_bounds") or not _constants_hold(learner, self.problem):
             return None
         try:
@@ -253,8 +267,8 @@ class Result:
             return None
         return bounds[:, self.checkpoints - 1]
 
-    def _learner(self, algorithm: str) -> Learner:
-        """The algorithm, built for one trial."""
+    def learner(self, algorithm: str) -> Learner:
+        """The algorithm as it was configured, built anew for one trial."""
         start = self.problem.start(self.config["seed"], np.arange(1))
         return self._algorithm(algorithm).build(self.problem, self.rounds, start)
 
@@ -265,6 +279,8 @@ class Result:
 
     def infeasibility_note(self, comparator: str = "static") -> str | None:
         """Where the comparator does not exist, as a sentence; None if it exists in all trials, or was not asked for."""
+        if not isinstance(comparator, str):
+            raise unknown_name("comparator", comparator, self._compared)
         if comparator not in self._compared or self._compared[comparator].feasible.all():
             return None
         infeasible = ~self._compared[comparator].feasible
@@ -349,13 +365,20 @@ class Result:
                 yield self.name, label, metric, t, self.trials, *numbers
 
     def to_frame(self, which: Which = "finals") -> pd.DataFrame:
-        """One of the tables as a pandas DataFrame: "finals" (one row per trial), "summary", "curves" or "paired"."""
+        """One of the tables as a pandas DataFrame: "finals" (one row per trial), "summary", "curves" or "paired".
+
+        The options of a sweep become columns beside that of the algorithm.
+        """
         try:
             import pandas as pd
         except ModuleNotFoundError as error:
             raise ImportError("Result.to_frame needs pandas: pip install pandas") from error
         header, rows = self.table(which)
-        return pd.DataFrame(rows, columns=list(header))
+        frame = pd.DataFrame(rows, columns=list(header))
+        if "algorithm" in header:
+            for at, (option, values) in enumerate(self.swept.items(), start=header.index("algorithm") + 1):
+                frame.insert(at, f"option_{option}" if option in header else option, frame["algorithm"].map(values))
+        return frame
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str | figures.DrawFunction = "metrics") -> Figure:
         """Draws a figure, and writes it to a file if there is a path.
@@ -426,16 +449,17 @@ def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> N
         writer.writeheader()
         for own, rows in tables:
             writer.writerows({name: _csv_field(value) for name, value in zip(own, row, strict=True)} for row in rows)
-        _write_atomically(out / f"{kind}.csv", buffer.getvalue())
+        write_atomically(out / f"{kind}.csv", buffer.getvalue())
     config = {
         "versions": versions(),
         "code": code_hash(),
         "experiments": {result.name: result.config for result in results},
     }
-    _write_atomically(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(out / "config.json", json.dumps(config, indent=2, ensure_ascii=False) + "\n")
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a text under a temporary name, and renames it."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -209,8 +209,8 @@ def by_linear_oracle(
     scalar("outer", outer, positive=True)
     point, x = np.broadcast_arrays(require_finite("point", point), require_finite("start", start))
     square = np.vecdot(x - point, x - point)
-    far = square > 3.0 * eps
     y = _project_onto_ball(point - center, outer) + center
+    far = np.vecdot(x - y, x - y) > 3.0 * eps  # since y is no farther from x than the point, this is its test as well
     gamma = 2.0 * eps / np.where(far, square, 1.0)
     limit = math.ceil(100.0 * (1.0 + outer * outer / eps)) * math.ceil(1.0 + outer * outer / eps)
     for _ in range(limit):

@@ -13,7 +13,7 @@ from cocopt.errors import InvalidInput
 from cocopt.hindsight.rounds import Block, Rounds
 from cocopt.problems.base import MixedConstraint
 
-__all__ = ["SumMode", "sum_constraints"]
+__all__ = ["sum_constraints"]
 
 SumMode = Literal["each", "max"]
 

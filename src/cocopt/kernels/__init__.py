@@ -4,6 +4,10 @@ A kernel returns, beside its result, one status per trial (see `cocopt.kernels.s
 that converged and hands the others to the next method. The last axes of every array must be contiguous (`contiguous`).
 The arguments of a gufunc are arrays and numbers, results and workspace among them: that is why kernels have more
 parameters than the functions that they call, which pass tuples.
+
+Two things keep compilation short. A literal such as 0 has a type of its own, for which a function would be compiled
+once more: where it matters, ``np.int64(0)`` is passed instead. And arrays are copied in loops, because a slice
+assignment brings the text of its error message, which takes a second to compile.
 """
 
 from __future__ import annotations
@@ -32,8 +36,10 @@ _KERNELS = {
     "halfspace": ("ball_halfspace", "box_halfspace"),
     "simd.box_halfspace": ("box_halfspace_simd",),
     "simplex": ("simplex_halfspace",),
-    "ledger": ("add_round", "fold"),
-    "values": ("affine_rows", "affine_violation", "norm_loss"),
+    "ledger": ("add_round",),
+    "ledger_fold": ("fold",),
+    "values": ("affine_rows", "norm_loss"),
+    "violation": ("affine_violation",),
 }
 _MEMORY = {"simd.lanes": ("lane_memory",), "workspace": ("workspace_memory",)}
 _MODULE_OF = {name: module for module, names in (_KERNELS | _MEMORY).items() for name in names}

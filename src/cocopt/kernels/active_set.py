@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, inlined, njit
+from cocopt.kernels._jit import borrowing, expanded, njit
 from cocopt.kernels.ldl import factorise, remove_from_factor, solve_factored, update_factor
 from cocopt.kernels.line import Line, find_root, limit_at_infinity
 from cocopt.kernels.rounding import rounding
@@ -221,7 +221,8 @@ def update_free(work, active_count, factored, changes, changed):
     w = work.newton_step
     for p in range(active_count):
         w[p] = work.rows[work.active[p], changed]
-    valid = update_factor(work.factor, active_count, 0, 0, 2.0 * work.free[changed] - 1.0, w)
+    zero = np.int64(0)
+    valid = update_factor(work.factor, active_count, zero, zero, 2.0 * work.free[changed] - 1.0, w)
     return active_count if valid else 0
 
 
@@ -359,7 +360,7 @@ def maximise_dual(problem, work, nu, x):
     eps, count = rounding(x.shape[0]), problem.count
     for j in range(x.shape[0]):
         work.free[j] = -1.0
-    active_count, factored = list_active_rows(work, count), 0
+    active_count, factored = list_active_rows(work, count), np.int64(0)
     bound_sum = sum_at_bound(work, count, nu)
     updates, multiplier_sum = 0, 0.0  # updates of z since it was computed: each loses a little
     added, state_before = -1, INACTIVE  # the row that joined last, and its state before
@@ -391,7 +392,7 @@ def maximise_dual(problem, work, nu, x):
             if not vanish and (work.newton_step[active_count - 1] <= 0.0) == (state_before == INACTIVE):
                 work.row_state[joining] = state_before  # it joined too early, and would leave at once
                 active_count -= 1
-                solve_factored(work, 0, active_count)
+                solve_factored(work, np.int64(0), active_count)
             elif state_before == AT_BOUND:
                 bound_sum -= abs(nu[joining])
         factored = active_count
@@ -413,7 +414,7 @@ def maximise_dual(problem, work, nu, x):
     return UNCONVERGED
 
 
-@inlined
+@expanded
 def maximise_dual_in_stages(problem, work, multiplier, x):
     """`maximise_dual`, and where y is far away once more from a target that is near; returns (status, ν).
 
@@ -468,7 +469,7 @@ def over_bounds(load_own_rows):
     ``load_own_rows(K, work)`` loads these, normalised, before the others and returns their number.
     """
 
-    @njit
+    @expanded
     def hinge_prox(K, y, constraint, memory, x, nu):
         """The hinge prox of y in x, its multipliers in ν; returns a status.
 

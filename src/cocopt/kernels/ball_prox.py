@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, njit
+from cocopt.kernels._jit import borrowing, expanded, njit
 from cocopt.kernels.active_set import DualProblem, maximise_dual, move_target_closer, normalise, store_columns
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import distance, dot, norm
@@ -149,7 +149,7 @@ def _hinge_prox_ball(K, y, constraint, memory, x, nu):
     return status
 
 
-@njit
+@expanded
 def hinge_prox_ball(K, y, constraint, memory, x, nu):
     """The hinge prox of y in x, its multipliers in ν; returns a status. K = (center, radius)."""
     status = _hinge_prox_ball(K, y, constraint, memory, x, nu)

@@ -7,6 +7,8 @@ short, so that two columns are eliminated at once.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
+import numpy as np
+
 from cocopt.kernels._jit import borrowing, njit
 from cocopt.kernels.vectors import dot
 
@@ -104,5 +106,5 @@ def remove_from_factor(factor, count, removed, w):
         w[p] = factor[p, removed]
         for q in range(removed):
             factor[q, p - 1], factor[p - 1, q] = factor[q, p], factor[p, q]
-    valid = update_factor(factor, count, removed + 1, 1, 1.0 / factor[removed, removed], w)
+    valid = update_factor(factor, count, removed + 1, np.int64(1), 1.0 / factor[removed, removed], w)
     return count - 1 if valid else removed

@@ -8,10 +8,10 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize
 
-__all__ = ["add_round", "fold"]
+__all__ = ["add_round", "add_terms"]
 
 # Strict arithmetic: reordering the sums, as the other kernels may, would cancel the compensation.
-_strict = numba.njit(cache=False, fastmath=False, error_model="numpy")
+_strict = numba.njit(cache=False, fastmath=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @_strict
@@ -25,7 +25,7 @@ def _add(sums, i, term):
 
 
 @_strict
-def _round(rows, loss, past, infeasible, sums):
+def add_terms(rows, loss, past, infeasible, sums):
     """Adds one round, as the table in `cocopt.metrics` defines it, and returns max(0, g_t)."""
     worst, squares = -np.inf, 0.0
     for row in rows:
@@ -50,17 +50,6 @@ def _round(rows, loss, past, infeasible, sums):
 )
 def add_round(rows, loss, past, infeasible, before, after, violation):
     """The sums after one more round, each a pair (sum, carry) in the order of `cocopt.metrics.Ledger`; max(0, g_t)."""
-    after[:] = before
-    violation[0] = _round(rows, loss, past, infeasible, after)
-
-
-@guvectorize(
-    ["void(float64[:,:], float64[:], float64[:], float64[:], float64[:], float64[:], float64[:])"],
-    "(t,m),(t),(t),(t),(s)->(s),()",
-)
-def fold(rows, loss, past, infeasible, before, after, violation):
-    """The same after t more rounds, with the last one's max(0, g_t)."""
-    after[:] = before
-    violation[0] = 0.0
-    for t in range(rows.shape[0]):
-        violation[0] = _round(rows[t], loss[t], past[t], infeasible[t], after)
+    for i in range(before.shape[0]):
+        after[i] = before[i]
+    violation[0] = add_terms(rows, loss, past, infeasible, after)

@@ -47,13 +47,17 @@ def half_square_distance(x, y):
 
 @borrowing
 def shift_rhs(b, t, own, shifted):
-    """b + t, but for K's own rows, which have other units; returns the largest |b| among the finite ones shifted."""
-    size = 0.0
+    """b + t, but for K's own rows, which have other units."""
     for i in range(b.shape[0]):
-        shifted[i] = b[i]
-        if i >= own:
-            shifted[i] += t
-            size = abs(b[i]) if abs(b[i]) < np.inf and abs(b[i]) > size else size
+        shifted[i] = b[i] + t if i >= own else b[i]
+
+
+@borrowing
+def largest_rhs(b, own):
+    """The largest |b_i| among the finite ones, without K's own rows."""
+    size = 0.0
+    for i in range(own, b.shape[0]):
+        size = abs(b[i]) if size < abs(b[i]) < np.inf else size
     return size
 
 
@@ -85,6 +89,8 @@ def next_level(levels, step):
 def _at_best_level(solve):
     """The hinge prox with the sum of all but the first ``own`` multipliers bounded, from the projection ``solve``.
 
+    Without a bound, max_multiplier_sum = inf, it is that projection.
+
     The best t is inside a quadratic piece of φ, where the chord of the slopes finds it, or at a kink, where the
     tangents of both ends of the bracket meet: steps of both kinds alternate. x(t) is continuous, so a narrow bracket
     is as good as the minimum.
@@ -101,12 +107,12 @@ def _at_best_level(solve):
         levels, width = Levels(0.0, -np.inf, np.inf, np.inf, w, np.inf), 0.0
         t, step, last = 0.0, 0, False
         while step < MAX_STEPS:
-            size = shift_rhs(b, t, own, shifted)
+            shift_rhs(b, t, own, shifted)
             status = solve(K, y, (A, shifted, max_multiplier), memory, x, nu)
             # the end of a narrow bracket is as good as a level at which nothing could be decided
             undecided = status == UNCONVERGED and levels.high - levels.low <= 100.0 * width
             empty = status in (INFEASIBLE, TOUCHING) or (undecided and not last)
-            if last or not (empty or status == CONVERGED):
+            if last or w == np.inf or not (empty or status == CONVERGED):
                 return status
             slope = w - np.sum(nu[own:])
             value = half_square_distance(x, y) + w * (t if t < np.inf else 0.0)
@@ -124,7 +130,7 @@ def _at_best_level(solve):
                 if worst == 0.0 or w == 0.0:  # nothing is violated there, or violation costs nothing
                     return status
                 levels = Levels(0.0, levels.low_slope, levels.low_value, worst, w, value + w * worst)
-                width = WIDTH_TOL * (size + worst)
+                width = WIDTH_TOL * (largest_rhs(b, own) + worst)
             elif empty:
                 levels = Levels(
                     t, levels.low_slope, levels.low_value, levels.high, levels.high_slope, levels.high_value

@@ -186,7 +186,9 @@ def sample(v):
     picked = np.empty(sample_size(v.shape[0]))
     for k in range(picked.shape[0] // SAMPLE_BLOCK):
         first = SAMPLE_BLOCK * (k * SAMPLE_EVERY + k % SAMPLE_EVERY)  # (shifting, since data may be periodic)
-        picked[k * SAMPLE_BLOCK : (k + 1) * SAMPLE_BLOCK] = v[first : first + SAMPLE_BLOCK]
+        source, copy = v[first : first + SAMPLE_BLOCK], picked[k * SAMPLE_BLOCK : (k + 1) * SAMPLE_BLOCK]
+        for j in range(SAMPLE_BLOCK):
+            copy[j] = source[j]
     return picked
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize
 
-__all__ = ["affine_rows", "affine_violation", "norm_loss"]
+__all__ = ["affine_rows", "norm_loss"]
 
 
 @guvectorize(
@@ -45,21 +45,3 @@ def affine_rows(A, b, x, rows):
         for j in range(n):
             value += A[i, j] * x[j]
         rows[i] = value
-
-
-@guvectorize(
-    ["float64[:,::1], float64[::1], float64[::1], float64[::1]"],
-    "(m,n),(m),(n)->()",
-)
-def affine_violation(A, b, x, worst):
-    """max(0, max_i ⟨a_i, x⟩ − b_i); NaN if a row is."""
-    m, n = A.shape
-    worst[0] = 0.0
-    for i in range(m):
-        value = -b[i]
-        for j in range(n):
-            value += A[i, j] * x[j]
-        if not value <= worst[0]:
-            worst[0] = value
-            if value != value:
-                return

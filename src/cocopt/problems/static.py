@@ -50,6 +50,7 @@ class Static(BlockProblem):
     rounds = 5000
     strong_convexity = 1.0
     feasible = True
+    static = True
     lipschitz_f = float(np.linalg.norm(2.0 + _CENTRE))
     lipschitz_g = sqrt(_N)
     bound = _N + _TOTAL

@@ -24,11 +24,14 @@ from cocopt.theory.base import Bounds
 from cocopt.theory.certificate import Certificate
 from cocopt.theory.clasp import bounds
 from cocopt.theory.clasp_f import bounds_clasp_f
+from cocopt.theory.coldq import bounds_coldq
+from cocopt.theory.double_q import bounds_double_q
 from cocopt.theory.dynamic import dynamic_bounds
 from cocopt.theory.jenatton import bounds_jenatton
 from cocopt.theory.mahdavi import bounds_mahdavi
 from cocopt.theory.polyak import bounds_polyak
 from cocopt.theory.recoo import bounds_recoo
+from cocopt.theory.yi2021 import bounds_yi2021
 from cocopt.theory.yu_lee_lee import bounds_yu_lee_lee
 from cocopt.theory.yu_neely import bounds_yu_neely
 from cocopt.theory.yuan_lamperski import bounds_yuan_lamperski
@@ -39,10 +42,13 @@ __all__ = [
     "bounds",
     "bounds_adagrad",
     "bounds_clasp_f",
+    "bounds_coldq",
+    "bounds_double_q",
     "bounds_jenatton",
     "bounds_mahdavi",
     "bounds_polyak",
     "bounds_recoo",
+    "bounds_yi2021",
     "bounds_yu_lee_lee",
     "bounds_yu_neely",
     "bounds_yuan_lamperski",

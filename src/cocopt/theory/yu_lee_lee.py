@@ -7,7 +7,7 @@ from math import log, sqrt
 import numpy as np
 
 from cocopt.arrays import ArrayLike, scalar
-from cocopt.theory.base import Bounds, check_rounds
+from cocopt.theory.base import Bounds, check_rounds, computed
 
 __all__ = ["bounds_yu_lee_lee", "queue_rate"]
 
@@ -27,6 +27,7 @@ def queue_rate(t: int, diameter: float, lipschitz: float, bound: float, delta: f
     return min(1.0 / (12.0 * bound * sqrt(t)), 1.0 / (24.0 * scale), 1.0)
 
 
+@computed
 def bounds_yu_lee_lee(
     T: ArrayLike, *, diameter: float, lipschitz: float, bound: float, strong_convexity: float | None = None
 ) -> Bounds:

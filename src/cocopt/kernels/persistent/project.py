@@ -52,7 +52,10 @@ def project_many_rows(
     for t in range(trials):
         status[t] = UNCONVERGED if active[0 if all_active else t] else CONVERGED
         if status[t] == CONVERGED:
-            x[t], working_set[t] = y[t], warm_start[t]
+            for j in range(n):
+                x[t, j] = y[t, j]
+            for i in range(warm_start.shape[1]):
+                working_set[t, i] = warm_start[t, i]
     if own_rhs.shape[0] == 0 and trials >= MIN_SIMD_TRIALS and n <= SIMD_MAX_DIM:
         memories, results = (list_memory, lane_memory), (x, working_set, status)
         solve_simd(y, (lower, upper), all_rows, all_lists, warm_start, memories, found, results)

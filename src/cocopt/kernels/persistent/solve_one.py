@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import inlined, njit
+from cocopt.kernels._jit import expanded, inlined, njit
 from cocopt.kernels.active_set import DualProblem, maximise_dual, move_target_closer, store_columns
 from cocopt.kernels.persistent.lists import covering_list, rebuild_lists
 from cocopt.kernels.persistent.search import search
@@ -159,7 +159,7 @@ def write_working_set(w, p, k, working_set):
         working_set[i] = -1
 
 
-@njit
+@expanded
 def solve_one(y, trial, warm_start, w, x, working_set):
     """x = the projection of y; returns a status. ``working_set`` are the rows that the next projection starts with."""
     n, p = y.shape[0], trial.polyhedron.rhs.shape[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import in_order, njit
+from cocopt.kernels._jit import expanded, in_order
 from cocopt.kernels.persistent.lists import covering_list, lists_of_trial, rebuild_lists
 from cocopt.kernels.persistent.rows import rows_of_trial
 from cocopt.kernels.persistent.search import search
@@ -128,7 +128,7 @@ def write_working_set(w, lane, working_set):
             count += 1
 
 
-@in_order
+@expanded
 def finish(w, lane, rows, lists, memory, found, x, working_set):
     """What follows when a lane is done with its working set; (whether the lane is free now, the status of the trial).
 
@@ -146,7 +146,7 @@ def finish(w, lane, rows, lists, memory, found, x, working_set):
     return True, UNCONVERGED
 
 
-@njit
+@expanded
 def solve_simd(y, box, all_rows, all_lists, warm_start, memories, found, results):
     """Projects those trials whose status is UNCONVERGED; it stays so for those that are left to `solve_one`.
 
@@ -155,7 +155,7 @@ def solve_simd(y, box, all_rows, all_lists, warm_start, memories, found, results
     n = y.shape[1]
     list_memory, lane_memory = memories
     x, working_set, status = results
-    w, eps, k, next_trial = lanes(lane_memory, LANE_ROWS, n), rounding(n), 0, 0
+    w, eps, k, next_trial = lanes(lane_memory, LANE_ROWS, n), rounding(n), np.int64(0), np.int64(0)
     free_all_lanes(w)
     while True:
         next_trial, busy, most = load_trials(w, y, all_rows, warm_start, status, next_trial)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, in_order
-from cocopt.kernels.active_set import hinge_prox_box
 from cocopt.kernels.level import hinge_prox_box_sum
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.simd.active_set import MAX_ITERATIONS, iterate, slots_in_use
@@ -89,7 +88,7 @@ def box_rows_simd(
     T, M = nu.shape
     w, eps, box = lanes(memory, M, y.shape[1]), rounding(y.shape[1]), (lower, upper)
     free_all_lanes(w)
-    next_trial, k, busy = 0, 0, True
+    next_trial, k, busy = 0, np.int64(0), True
     while busy:
         busy = False
         for lane in range(WIDTH):
@@ -114,7 +113,4 @@ def box_rows_simd(
     for t in range(T):
         if status[t] == UNCONVERGED:
             rows, most = (own(A, t), own(b, t), max_multiplier), own(max_multiplier_sum, t)
-            if most == np.inf:
-                status[t] = hinge_prox_box(bounds, y[t], rows, workspace, x[t], nu[t])
-            else:
-                status[t] = hinge_prox_box_sum(bounds, 0, y[t], rows, most, workspace, x[t], nu[t])
+            status[t] = hinge_prox_box_sum(bounds, 0, y[t], rows, most, workspace, x[t], nu[t])
