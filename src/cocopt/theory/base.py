@@ -67,7 +67,7 @@ def computed(function: Callable[P, Result]) -> Callable[P, Result]:
                 bounds = function(*args, **kwargs)
         except OverflowError as error:
             raise InvalidInput(f"{function.__name__}: expected constants of moderate size, got {error}") from error
-        parts = bounds if isinstance(bounds, tuple) else (bounds,)
+        parts: tuple[Any, ...] = bounds if isinstance(bounds, tuple) else (bounds,)
         if any(part is not None and np.isnan(part).any() for part in parts):
             raise InvalidInput(f"{function.__name__}: expected constants of moderate size, got some that overflow")
         return bounds

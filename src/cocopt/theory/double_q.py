@@ -8,11 +8,12 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.theory.base import Bounds, check_rounds
+from cocopt.theory.base import Bounds, check_rounds, computed
 
 __all__ = ["bounds_double_q"]
 
 
+@computed
 def bounds_double_q(
     T: ArrayLike, *, horizon: int, diameter: float, lipschitz: float, weight: float = 5.0, row_count: int = 1
 ) -> Bounds:

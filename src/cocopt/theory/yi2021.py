@@ -9,12 +9,13 @@ import numpy as np
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.steps import Schedule, as_schedule
-from cocopt.theory.base import Bounds, check_constants, check_rounds, step_sums
+from cocopt.theory.base import Bounds, check_constants, check_rounds, computed, step_sums
 from cocopt.theory.clasp import bounds
 
 __all__ = ["bounds_yi2021"]
 
 
+@computed
 def bounds_yi2021(
     steps: Schedule | Callable[[int], float],
     T: ArrayLike,
