@@ -316,6 +316,21 @@ def test_time_left_is_estimated_from_the_speed_so_far(monkeypatch: pytest.Monkey
     assert display.seconds_left() == pytest.approx(10.0 * 125 / 25)  # what an earlier run had done took no time
 
 
+def test_lines_say_what_is_done_and_how_long_the_others_will_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    with progress.show("olr", {"clasp": 100}, True) as display:
+        display.advance("clasp", 20, kept=True)
+        for clock[0], trials in ((4.0, 20), (8.0, 20), (12.0, 20), (13.0, 20)):
+            display.advance("clasp", trials)
+    assert capsys.readouterr().err.splitlines() == [
+        "olr: clasp 60/100 trials, 8 s, about 8 s left",  # 40 of them in 8 s; no more than one line in 5 s
+        "olr: clasp 100/100 trials, 13 s",
+    ]
+
+
 def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from instances import CONSTRAINTS, POSITION, SETS, affine_case, build, build_set, instance
 from reference import projections as reference
+from reference.least_squares import nnls
 from reference.projections import Description
-from scipy.optimize import nnls
 
 import cocopt
 from cocopt import Ball, Box, Ellipsoid, L1Ball, Simplex, constraints

@@ -10,8 +10,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from instances import SETS, build, build_set, instance, random_constraint, random_set, stacked
 from reference import projections as reference
+from reference.least_squares import nnls
 from reference.projections import Array
-from scipy.optimize import nnls
 
 import cocopt
 from cocopt import Ball, Box, constraints

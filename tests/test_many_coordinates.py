@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq, nnls
+from reference.least_squares import nnls
+from scipy.optimize import brentq
 
 import cocopt
 from cocopt import Ball, Box, Simplex, constraints, errors

@@ -234,7 +234,10 @@ def interrupt(out: Path, jobs: int, signals: int, more: int) -> tuple[int, str]:
     """Starts a run in a process of its own and stops it, with its helpers, when it has finished some more chunks."""
     before = len(finished(out))
     program = [sys.executable, "-m", "cocopt", *command(out, jobs)]
+    # a shell's background jobs ignore Ctrl-C, and so would this process, if the tests are one
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(program, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    signal.signal(signal.SIGINT, inherited)
     try:
         while process.poll() is None and len(finished(out)) < before + more:
             time.sleep(0.005)
@@ -270,3 +273,20 @@ def test_a_run_that_is_killed_several_times_gives_the_same_files(jobs: int, kill
     assert finished(out).keys() == finished(undisturbed).keys()
     for name in ("summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json"):
         assert (undisturbed / name).read_bytes() == (out / name).read_bytes(), name
+
+
+def test_the_hash_of_the_code_covers_what_determines_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cocopt, "__file__", str(tmp_path / "__init__.py"))
+    (tmp_path / "experiments").mkdir()
+
+    def hashed(**files: str) -> str:
+        for name, text in files.items():
+            (tmp_path / "experiments" / f"{name}.py").write_text(text)
+        return chunks.code_hash.__wrapped__()
+
+    before = hashed(metrics="x = 1", plots="y = 1")
+    assert len(before) == 64
+    assert hashed(plots="y = 2") == before  # what is only shown
+    changed = hashed(metrics="x = 2")
+    assert changed != before
+    assert hashed(metrics="x = 1", other="") not in (before, changed)  # one more file

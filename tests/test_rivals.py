@@ -443,6 +443,10 @@ def test_arguments_are_checked():
     K, half = Box(0.0, 1.0, dim=2), Halfspace([1.0, 0.0], 1.0)
     for call, message in (
         (lambda: AdaGrad(half, 10, 1.0), "diameter: expected a positive number, since that of K is inf, got None"),
+        (
+            lambda: AdaGrad(Box(1.0, 1.0, dim=2), 10, 1.0),
+            "diameter: expected a positive number, since that of K is 0.0",
+        ),
         (lambda: AdaGrad(K, 10, 1.0, diameter=-1.0), "diameter: expected a positive number, got -1.0"),
         (lambda: AdaGrad(K, 0, 1.0), "horizon: expected a positive integer"),
         (lambda: AdaGrad(K, 10, 0.0), "lipschitz: expected a positive number"),

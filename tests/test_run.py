@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 import cocopt
 from cocopt import CLASP, Box, constraints, hindsight, losses, problems, steps
 from cocopt.errors import InvalidInput, SolverFailure
-from cocopt.experiments import EngineFailed, Result, TrialFailed, figure, figures, plots
+from cocopt.experiments import EngineFailed, Result, TrialFailed, figure, figures, plan, plots
 from cocopt.experiments.algorithms import resolve
 from cocopt.experiments.plan import recorded_rounds
 from cocopt.experiments.plots import line_style
@@ -139,6 +139,16 @@ def test_intervals_are_by_students_t() -> None:
     assert np.isnan(interval(np.ones(1)).ci_low)
 
 
+@pytest.mark.parametrize("trials", [1, 4])
+def test_the_summary_has_means_and_half_of_their_intervals(trials: int) -> None:
+    result = cocopt.run(Targets(), {"constant": constant_action}, trials=trials)
+    head, names, row = result.summary().splitlines()
+    assert head.startswith(f"Targets: 12 rounds, {trials} trial{'s' * (trials > 1)}, seed 0; mean")
+    cells = dict(zip(re.split(r"\s{2,}", names), re.split(r"\s{2,}", row), strict=True))
+    mean, low, high = interval(result.finals("constant")["loss"])
+    assert cells["loss"] == (f"{mean:.4g} ± {(high - low) / 2:.2g}" if trials > 1 else f"{mean:.4g}")
+
+
 def test_paired_differences_compare_the_same_trials() -> None:
     result = small()
     difference = result.paired("clasp", "adagrad")
@@ -240,6 +250,46 @@ def test_a_configured_learner_is_copied_for_the_problem() -> None:
     np.testing.assert_array_equal(result.finals("CLASP")["loss"], result.finals("clasp:beta=0.7,scale=2")["loss"])
     with pytest.raises(InvalidInput, match="expected the problem's own K"):
         cocopt.run("olr", CLASP(Box(0.0, 2.0, dim=10)), trials=2, rounds=10)
+
+
+OWN_LEARNERS = """
+from cocopt import CLASP, Box, steps
+
+class Mine(CLASP):
+    title = "mine"
+
+learner = CLASP(Box(0.0, 1.0, dim=10), steps=steps.Power(0.7))
+mine = Mine(Box(0.0, 1.0, dim=10))
+number = 3
+"""
+
+
+def test_only_what_cannot_change_unseen_identifies_an_algorithm(tmp_path: Path) -> None:
+    """Finished chunks are used again only for an algorithm with the same identity."""
+    (tmp_path / "own.py").write_text(OWN_LEARNERS)
+    box = Box(0.0, 1.0, dim=10)
+
+    def identity(given: Any) -> Any:
+        (algorithm,) = resolve(given)
+        return algorithm.identity
+
+    assert identity("clasp:beta=0.7") == {"algorithm": "clasp", "options": {"beta": 0.7}}
+    first, second = (identity(CLASP(box, steps=steps.Power(beta))) for beta in (0.7, 0.6))
+    assert first["class"] == "CLASP"
+    assert first != second
+    assert first == identity(CLASP(box, steps=steps.Power(0.7)))
+    assert identity(type("Own", (CLASP,), {})(box)) is None  # a class of the user's
+    assert identity(constant_action) is None
+    found = identity(f"{tmp_path}/own.py:learner")
+    assert (found["name"], set(found)) == ("learner", {"file", "name"})
+    (tmp_path / "own.py").write_text(OWN_LEARNERS + "\n")
+    assert identity(f"{tmp_path}/own.py:learner") != found
+    with pytest.raises(
+        InvalidInput, match=r"own.py:number: expected a Learner or a function that makes one, got int 3"
+    ):
+        resolve(f"{tmp_path}/own.py:number")
+    with pytest.raises(InvalidInput, match=r"own.py:learner: expected a Learner or a function that makes one, got"):
+        resolve(f"{tmp_path}/own.py:learner:beta=0.5")  # a learner that is already made takes no options
 
 
 def test_a_mapping_gives_algorithms_their_names() -> None:
@@ -435,6 +485,7 @@ def test_without_a_feasible_action_the_regret_is_reported_as_undefined(tmp_path:
     assert np.isnan(result.finals("clasp")["regret"]).all()
     sentence = "The regret is undefined: in 3 of 3 trials no action satisfies the constraints of all 12 rounds"
     assert sentence in result.summary()
+    assert re.search(r"clasp.*undefined", result.summary(), re.IGNORECASE)
     assert sentence in texts(figures.draw(result, "regret"))
     assert result.bounds("clasp") is None  # theory promises nothing here
     (row,) = [row for row in read(tmp_path / "summary.csv") if row["metric"] == "regret"]
@@ -621,6 +672,16 @@ def test_wrong_arguments_are_reported_before_anything_runs(case: str) -> None:
     arguments, message = BAD[case]
     with pytest.raises(InvalidInput, match=message):
         cocopt.run(**{"problem": "olr", "algorithms": "clasp", "trials": 2, "rounds": 5, **arguments})
+
+
+def test_as_many_rounds_and_trials_as_can_be_counted_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "MAX_CHUNKS", 3)
+    most = {"trials": 15, "rounds": plan.MAX_ROUNDS}
+    made = plan.make_plan(Targets(), "clasp", **most, seed=0, chunk=5, comparators=())
+    assert (made.rounds, made.points[-1], made.trials, len(made.chunks)) == (2**53, 2**53, 15, 3)
+    for name in most:
+        with pytest.raises(InvalidInput, match=f"{name}: expected at most"):
+            plan.make_plan(Targets(), "clasp", **most | {name: most[name] + 1}, seed=0, chunk=5, comparators=())
 
 
 def test_an_unbounded_set_has_no_best_action() -> None:

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import cocopt
 from cocopt import CLASP, constraints, losses, register, sets, state, steps
@@ -504,3 +506,47 @@ def test_a_target_that_is_no_regular_file_is_left_alone(tmp_path):
         assert os.stat(target).st_mode == before.st_mode
     assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
     assert os.listdir(folder) == []
+
+
+def test_arrays_are_restored_without_nan():
+    for good in (np.array([1.0, np.inf]), np.array([1, 2])):
+        np.testing.assert_array_equal(state.restore(good, np.zeros(2, good.dtype)), good)
+    with pytest.raises(StateError, match="memory: expected numbers, got NaN"):
+        state.restore(np.array([1.0, np.nan]), np.zeros(2), where="memory")
+    assert np.isnan(state.as_array(np.array([np.nan]), "memory", (1,), nan=True)).all()
+
+
+def test_an_object_is_restored_by_one_of_its_kind():
+    other = steps.Constant(0.5)
+    assert state.restore(other, steps.Power(0.5)) is other
+    with pytest.raises(StateError, match="memory: expected Power, got Box"):
+        state.restore(sets.Box(0.0, 1.0, dim=2), steps.Power(0.5), where="memory")
+    with pytest.raises(StateError, match="memory: expected str, got int 3"):
+        state.restore(3, "text", where="memory")
+
+
+class Optional(NamedTuple):
+    number: float | None = None
+    numbers: NDArray[np.float64] | None = None
+
+
+def test_a_field_that_is_empty_at_first_is_restored_as_its_annotation_allows():
+    numbers = np.array([[1.0], [2.0]])
+    found = state.restore({"number": 3.0, "numbers": numbers}, Optional(), (2,))
+    assert found == (3.0, numbers)
+    for wrong in ({"number": "text"}, {"number": numbers}, {"numbers": 3.0}, {"numbers": np.array([1.0])}):
+        with pytest.raises(StateError, match=next(iter(wrong))):
+            state.restore({"number": None, "numbers": None, **wrong}, Optional(), (2,))
+    with pytest.raises(StateError, match="numbers: expected numbers with leading axes"):
+        state.restore({"number": None, "numbers": numbers * np.nan}, Optional(), (2,))
+
+
+def test_nothing_is_written_that_could_not_be_read(tmp_path):
+    class Unregistered(CLASP):
+        pass
+
+    with pytest.raises(TypeError, match=r"Unregistered cannot be stored: register it with @cocopt.register"):
+        Unregistered(sets.Box(0.0, 1.0, dim=2)).save(tmp_path / "state.npz")
+    with pytest.raises(ValueError, match="JSON"):
+        state.write(tmp_path / "state.npz", {"number": np.nan}, {})
+    assert list(tmp_path.iterdir()) == []

@@ -37,8 +37,11 @@ import coverage
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-TARGETS = ("algorithms", "theory", "theory.py", "metrics.py", "state.py", "registry.py", "experiments")
-COPIED = ("src", "tests", "examples", "docs", "tools", "pyproject.toml", "README.md", "CHANGELOG.md", "Makefile")
+TARGETS = ("algorithms", "theory", "metrics.py", "state.py", "experiments")
+COPIED = (
+    *("src", "tests", "examples", "docs", "tools", "benchmarks", ".ci"),
+    *("pyproject.toml", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile"),
+)
 IMPORTED_ONCE = (
     *("numpy", "scipy.optimize", "scipy.linalg", "scipy.sparse", "scipy.special", "numba.extending", "llvmlite"),
     *("cvxpy", "hypothesis.strategies", "matplotlib.figure", "joblib", "typer.testing", "rich.progress", "rich.table"),

@@ -7,7 +7,8 @@ import warnings
 import cvxpy as cp
 import daqp
 import numpy as np
-from scipy.optimize import nnls
+
+from reference.least_squares import nnls
 
 
 def from_scratch(lower, upper, A, b, y, equation=None):

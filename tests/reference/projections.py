@@ -15,7 +15,9 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.optimize import linprog, nnls
+from scipy.optimize import linprog
+
+from reference.least_squares import nnls
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Description = tuple[Any, ...]
@@ -397,7 +399,7 @@ def enumerate_active_sets(A: Array, b: Array, y: Array, tol: float = 1e-9) -> Ar
     for count in range(len(y) + 1):
         for chosen in itertools.combinations(range(len(b)), count):
             S = list(chosen)
-            if np.linalg.matrix_rank(A[S]) < count:
+            if count > 0 and np.linalg.matrix_rank(A[S]) < count:
                 continue
             multipliers = np.linalg.solve(A[S] @ A[S].T, A[S] @ y - b[S])
             x = y - A[S].T @ multipliers
@@ -415,7 +417,7 @@ def least_distance(A: Array, b: Array, y: Array) -> Array:
         return y.copy()
     E = np.vstack([G.T, h / unit])
     f = np.append(np.zeros(len(y)), 1.0)
-    z, _ = nnls(E, f, maxiter=100 * E.shape[1])
+    z, _ = nnls(E, f)
     residual = E @ z - f
     return y - unit * residual[:-1] / residual[-1]
 
@@ -426,6 +428,7 @@ def kelley(K: Description, value: Callable[[Array], float], gradient: Callable[[
     own = len(b)
     while value(x := least_distance(A, b, y)) > 1e-7:
         A, b = np.vstack([A, gradient(x)]), np.append(b, gradient(x) @ x - value(x))
+        assert len(b) - own < 1000, "the cuts do not come closer"
     return len(b) - own
 
 

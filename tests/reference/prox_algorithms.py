@@ -1,6 +1,7 @@
-"""COLDQ, Double-Q, Yi et al. 2021 and RECOO with its queue before the argmin, as plain loops; the argmin by CVXPY.
+"""COLDQ, Double-Q, Yi et al. 2021 and RECOO with its queue before the argmin, as plain loops.
 
-Sets are those of reference/rivals.py. rounds: (gradient of the loss, A, b); all return x_1, x_2, …
+The argmin is found by CVXPY, for one row by the root of its multiplier. Sets are those of reference/rivals.py.
+rounds: (gradient of the loss, A, b); all return x_1, x_2, …
 """
 
 import contextlib
@@ -10,13 +11,38 @@ from functools import cache
 
 import cvxpy as cp
 import numpy as np
+from scipy.optimize import brentq
 
 TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio")
 
 
-@cache  # CVXPY takes longer to compile a problem than to solve it some sixty times
 def hinge_prox(K, M, n):
     """argmin over x in K of ½‖x − target‖² + Σ_i w_i [⟨a_i, x⟩ − b_i]_+."""
+    return by_multiplier(K) if M == 1 else by_cvxpy(K, M, n)
+
+
+def by_multiplier(K):
+    """The hinge is max over ν in [0, w] of ν(⟨a, x⟩ − b), so the argmin is P_K(target − νa) for the best ν."""
+
+    def argmin(target, weights, rows, rhs):
+        (w,), (a,), (b,) = weights, rows, rhs
+
+        def value(nu):
+            return a @ K.project(target - nu * a) - b
+
+        if value(0.0) <= 0:
+            nu = 0.0
+        elif value(w) >= 0:
+            nu = w
+        else:
+            nu = brentq(value, 0.0, w, xtol=1e-14, rtol=1e-14, maxiter=500)
+        return K.project(target - nu * a)
+
+    return argmin
+
+
+@cache  # CVXPY takes longer to compile a problem than to solve it some sixty times
+def by_cvxpy(K, M, n):
     x, hinges = cp.Variable(n), cp.Variable(M, nonneg=True)
     target, w, A, b = cp.Parameter(n), cp.Parameter(M, nonneg=True), cp.Parameter((M, n)), cp.Parameter(M)
     objective = cp.sum_squares(x - target) / 2 + w @ hinges
@@ -27,8 +53,10 @@ def hinge_prox(K, M, n):
         for tol in (1e-14, 1e-13, 1e-12):  # as tight as the solver can
             with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
                 warnings.simplefilter("ignore", UserWarning)
-                # shorter steps keep it away from the cones' boundary for longer, and so its end sharper
-                problem.solve(solver=cp.CLARABEL, max_step_fraction=0.9, **dict.fromkeys(TOLERANCES, tol))
+                # shorter steps keep it away from the cones' boundary for longer, and so its end sharper; a warm start
+                # would scale the problem as it did the last one, and may lose half of the digits
+                options = dict.fromkeys(TOLERANCES, tol)
+                problem.solve(solver=cp.CLARABEL, max_step_fraction=0.9, warm_start=False, **options)
                 return x.value
         raise AssertionError("the solver gave up")
 

@@ -1,0 +1,117 @@
+"""What the built-in figures show: which numbers, on which axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocopt
+from cocopt import CLASP, Box, constraints, losses, problems, steps
+from cocopt.experiments import Result, figures
+from cocopt.experiments.results import interval
+
+PANELS = {"metrics": ["loss", "ccv1", "ccv2"], "regret": ["regret", "ccv1", "ccv2"]}
+
+
+class Fixed(problems.Problem):
+    """The losses are least at a point that the constraint excludes."""
+
+    K = Box(-1.0, 1.0, dim=2)
+    rounds = 6
+    tight = 1.0  #: the constraint is x_1 + x_2 ≤ 1 − tight
+
+    def round(self, rng: np.random.Generator, t: int) -> Any:
+        return losses.Distance(np.full(2, 0.5)), constraints.Affine([1.0, 1.0], 1.0 - self.tight)
+
+
+class Satisfied(Fixed):
+    """The constraint excludes nothing that is played."""
+
+    tight = -1.0
+
+
+def plays(value: float) -> Any:
+    """A learner that plays the same point in every round."""
+    return lambda K, start: CLASP(K, start=np.full(np.shape(start), value), steps=steps.Constant(1e-300))
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return cocopt.run("olr", ["clasp", "recoo"], trials=3, rounds=40)
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_lines_are_means_bands_intervals_and_thin_lines_bounds(result: Result, name: str) -> None:
+    for axes, metric in zip(figures.draw(result, name).axes, PANELS[name], strict=True):
+        lines = [line for line in axes.get_lines() if len(line.get_xdata()) > 2]  # the others mark zero
+        for label, band in zip(result.algorithms, axes.collections, strict=True):
+            t, values = result.points, result.curves(label).get(metric)
+            if metric == "regret":
+                t, values = result.checkpoints, result.regret(label)
+            mean, low, high = interval(values)
+            line = lines.pop(0)
+            np.testing.assert_array_equal(line.get_xydata(), np.column_stack([t, mean]))
+            corners = band.get_paths()[0].vertices
+            for edge in (low, high):
+                for corner in np.column_stack([t, edge]):
+                    assert np.isclose(corners, corner, rtol=1e-12).all(axis=1).any()
+            if name == "regret":
+                thin, bound = lines.pop(0), getattr(result.bounds(label), metric)
+                np.testing.assert_array_equal(thin.get_xydata(), np.column_stack([result.points, bound]))
+                assert (thin.get_color(), thin.get_linestyle()) == (line.get_color(), line.get_linestyle())
+                assert thin.get_linewidth() < line.get_linewidth()
+        assert lines == []
+
+
+def test_metrics_are_drawn_on_linear_axes_from_zero(result: Result) -> None:
+    for axes in figures.draw(result, "metrics").axes:
+        assert (axes.get_xscale(), axes.get_xlim()) == ("linear", (0.0, 40.0))
+    assert figures.draw(result, "metrics").axes[0].get_yscale() == "linear"
+
+
+def test_rates_are_drawn_on_logarithmic_axes(result: Result) -> None:
+    for axes in figures.draw(result, "regret").axes:
+        assert (axes.get_xscale(), axes.get_xlim()) == ("log", (1.0, 40.0))
+    assert [axes.get_yscale() for axes in figures.draw(result, "regret").axes[1:]] == ["log", "log"]
+
+
+def test_a_negative_regret_is_drawn_on_an_axis_with_both_signs() -> None:
+    """Who plays the minimiser of the losses, against the constraint, does better than the best feasible action."""
+    result = cocopt.run(Fixed(), {"infeasible": plays(0.5)}, trials=2)
+    assert (result.regret("infeasible") < 0.0).all()
+    axes = figures.draw(result, "regret").axes[0]
+    assert axes.get_yscale() == "symlog"
+    (zero,) = [line for line in axes.get_lines() if len(line.get_xdata()) == 2]
+    np.testing.assert_array_equal(zero.get_ydata(), [0.0, 0.0])
+
+
+def test_a_positive_regret_is_drawn_on_a_logarithmic_axis() -> None:
+    result = cocopt.run(Satisfied(), {"feasible": plays(0.0)}, trials=2)
+    assert (result.regret("feasible") > 0.0).all()
+    assert figures.draw(result, "regret").axes[0].get_yscale() == "log"
+
+
+@pytest.mark.parametrize(("far", "scale"), [(0.3, "linear"), (-1.0, "log")])
+def test_losses_of_different_sizes_get_a_logarithmic_axis(far: float, scale: str) -> None:
+    """They are as 1 to 4 or as 1 to 225: the distances from 0.5 are 0.1 and 0.2, or 0.1 and 1.5."""
+    result = cocopt.run(Satisfied(), {"near": plays(0.4), "far": plays(far)}, trials=2, regret=False)
+    loss, _, ccv2 = figures.draw(result, "metrics").axes
+    assert loss.get_yscale() == scale
+    assert ccv2.get_yscale() == "linear"  # all are 0
+    if scale == "log":
+        smallest = min(result.curves(label)["loss"].mean(axis=0).min() for label in result.algorithms)
+        assert loss.get_ylim()[0] == pytest.approx(smallest / 2)
+
+
+@pytest.mark.parametrize(
+    ("trials", "title"),
+    [(1, "One trial"), (2, "Lines: mean over 2 trials; bands: 95% confidence interval of the mean")],
+)
+def test_the_legend_says_what_lines_and_bands_are(trials: int, title: str) -> None:
+    result = cocopt.run(Fixed(), {"mine": plays(0.0)}, trials=trials, regret=False)
+    for name in PANELS:  # there are no bounds for an algorithm that is not known
+        (legend,) = figures.draw(result, name).legends
+        assert " ".join(legend.get_title().get_text().split()) == title
+        assert [text.get_text() for text in legend.get_texts()] == ["mine"]
