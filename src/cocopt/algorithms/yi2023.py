@@ -159,20 +159,6 @@ class Yi2023(Learner):
         regret = self.kappa if self.strong_convexity else max(self.kappa, 1.0 - self.kappa)
         return Rates.from_sums(Rate(regret), Rate(1.0 - self.kappa / 2))
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "kappa": self.kappa,
-            "network": self.network,
-            "strong_convexity": self.strong_convexity,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "gamma": self.gamma,
-            "probability": self.probability,
-            "seed": self.seed,
-            "agents": self.agents,
-        }
-
     def mixing_matrix(self, t: int) -> Array | None:
         """W_t, a doubly stochastic matrix (N, N); None without a network."""
         if self.agents is None or self._fixed is not None:
