@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import clasp
+import field
 import numpy as np
 import persistent
 import rivals
@@ -167,22 +168,32 @@ def main() -> None:
     described = machine()
     print(", ".join(f"{key} {value}" for key, value in described.items()), "\n")
     figures = []
-    for title, measure in [
-        (f"Batches of {TRIALS}, n = {DIM}, time per problem", lambda: against_daqp(repeat) + against_cvxpy(repeat)),
-        ("From 1 row to 100", lambda: sweep(max(2, repeat // 2))),
-        ("Rows that nearly all bind", lambda: corners(max(2, repeat // 2))),
-        ("Large n", lambda: growth(repeat, largest=not options.quick)),
+    for title, present, measure in [
+        (
+            f"Batches of {TRIALS}, n = {DIM}, time per problem",
+            show,
+            lambda: against_daqp(repeat) + against_cvxpy(repeat),
+        ),
+        ("From 1 row to 100", show, lambda: sweep(max(2, repeat // 2))),
+        ("Rows that nearly all bind", show, lambda: corners(max(2, repeat // 2))),
+        ("Large n", show, lambda: growth(repeat, largest=not options.quick)),
         (
             "CLASP on the paper's regression, time per trial and round",
+            show,
             lambda: clasp.table(race, row, repeat),
         ),
-        ("Persistent constraints, time per trial and round", lambda: persistent.table(row)),
-        ("The paper's algorithms, time per trial and round", lambda: rivals.table(race, row, max(2, repeat // 3))),
-        ("Start", import_time),
+        ("Persistent constraints, time per trial and round", show, lambda: persistent.table(row)),
+        (
+            "The paper's algorithms, time per trial and round",
+            show,
+            lambda: rivals.table(race, row, max(2, repeat // 3)),
+        ),
+        ("All algorithms, time per trial and round", field.show, lambda: field.table(max(3, repeat // 2))),
+        ("Start", show, import_time),
     ]:
         print(f"**{title}**\n")
         table = measure()
-        show(table)
+        present(table)
         figures += table
     if options.json:
         options.json.write_text(json.dumps({"machine": described, "figures": figures}, indent=1))

@@ -197,6 +197,11 @@ class Learner(ABC):
         return self._state.t
 
     @property
+    def start(self) -> Array:
+        """x_1, read-only; of a loaded learner, the action from which it went on."""
+        return self._start
+
+    @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes of the trials; () for one stream."""
         return self._start.shape[:-1]

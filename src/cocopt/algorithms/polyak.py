@@ -51,7 +51,7 @@ class PolyakFeasibility(Learner):
     lipschitz : float
         G.
     slack : float
-        ε > 0: g(x) ≤ −ε must hold at the action of the first round with a constraint.
+        ε > 0, with g(x_1) ≤ −ε.
     start : array (..., n), optional
         x_1 in K; leading axes are trials. Default: the point of K nearest to 0.
     diameter : float, optional
@@ -139,8 +139,8 @@ class PolyakFeasibility(Learner):
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
         known = memory.constraint.after(feedback)
-        if feedback.rows is not None and memory.constraint.constraint is None:
-            self._require_slack(float(feedback.rows.max()))
+        if known.constraint is not None and memory.constraint.constraint is None:
+            self._require_slack(float(known.constraint.rows(self.start).max()))
         x = feedback.x
         y = x if feedback.gradient is None else x - self._eta * feedback.gradient
         if known.constraint is not None:
@@ -153,6 +153,6 @@ class PolyakFeasibility(Learner):
     def _require_slack(self, largest: float) -> None:
         if largest > -self.slack * (1.0 - 1e-9):
             raise InvalidInput(
-                f"constraint: expected g(x) ≤ −slack = −{self.slack:g} at the action of the first round with a "
-                f"constraint, got {largest:.3g}: start at a point that satisfies it, or state a smaller slack"
+                f"constraint: expected g(x_1) ≤ −slack = −{self.slack:g}, got {largest:.3g}: start at a point that "
+                "satisfies it, or state a smaller slack"
             )

@@ -106,6 +106,7 @@ class RECOO(Learner):
         strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
     )
 
+    # Exceeds the guide of 8 parameters, all but K of which are keywords or constants of the theorem.
     def __init__(
         self,
         K: ConvexSet,

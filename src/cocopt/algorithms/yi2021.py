@@ -87,7 +87,7 @@ class Yi2021(Learner):
     """
 
     name = "yi2021"
-    title = "Yi et al. 2021"
+    title = "Yi et al. (2021)"
     facts = Facts(
         2021,
         "hinge prox of g over K",
@@ -97,6 +97,7 @@ class Yi2021(Learner):
         constraints="static",
     )
 
+    # Exceeds the guide of 8 parameters, all but K of which are keywords or constants of the theorem.
     def __init__(
         self,
         K: ConvexSet,

@@ -22,6 +22,7 @@ from cocopt.sets import Ball, Box, ConvexSet, Simplex
 
 __all__ = ["check_algorithm"]
 
+_MAX_AGENTS = 100
 _MIN_ROUNDS, _MAX_ROUNDS = 16, 1000  # all kinds of rounds occur in the first half; all rounds are held in memory
 
 
@@ -99,7 +100,7 @@ def check_algorithm(
         raise InvalidInput(f"rounds: expected at least {_MIN_ROUNDS}, got {rounds}")
     remembers, saves, static = as_flag("remembers", remembers), as_flag("saves", saves), as_flag("static", static)
     again = _as_arguments(supplied)
-    network = () if agents is None else (positive_int("agents", agents),)
+    network = () if agents is None else (positive_int("agents", agents, at_most=_MAX_AGENTS),)
     with tempfile.TemporaryDirectory() as folder:
         for chosen in [Box(0.0, 1.0, dim=3), Ball(0.0, 1.0, dim=3), Simplex(3)] if K is None else [K]:
             store = Store(Path(folder, "state.npz"), saves, again)

@@ -279,6 +279,8 @@ class Result:
 
     def infeasibility_note(self, comparator: str = "static") -> str | None:
         """Where the comparator does not exist, as a sentence; None if it exists in all trials, or was not asked for."""
+        if not isinstance(comparator, str):
+            raise unknown_name("comparator", comparator, self._compared)
         if comparator not in self._compared or self._compared[comparator].feasible.all():
             return None
         infeasible = ~self._compared[comparator].feasible

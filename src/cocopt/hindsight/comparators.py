@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cocopt.arrays import MAX_INTEGER, Array, as_integers, describe, positive_int
+from cocopt.arrays import MAX_INTEGER, Array, as_integers, describe, one_of, positive_int
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.hindsight.dynamic import minimise_rounds
@@ -30,6 +30,8 @@ __all__ = [
     "best_in_expectation",
     "best_piecewise",
 ]
+
+_MAX_ROUNDS = 10**7  # of which one action each is kept
 
 Losses = Sequence[Loss | None]
 Constraints = Sequence[Constraint | None]
@@ -229,8 +231,7 @@ def best_in_expectation(*arguments: Any, rows: Any = "each", **options: Any) -> 
     >>> hindsight.best_in_expectation(K, f, g).point.round(6), hindsight.best_fixed(K, f, g).point.round(6)
     (array([0.5]), array([0.25]))
     """
-    if rows not in ("each", "max"):
-        raise InvalidInput(f'rows: expected "each" or "max", got {describe(rows)}')
+    one_of("rows", rows, "each", "max")
     streams, marks = _dispatch("best_in_expectation", arguments, options, _problem_with_marks, _lists_with_marks)
 
     def find(rounds: Rounds, ends: list[int]) -> list[Any]:
@@ -428,7 +429,7 @@ def _lists_with_marks(
 
 def _whole_problem(problem: Problem, seed: int, trials: ArrayLike, rounds: int | None = None) -> Streams:
     return streams_of_problem(
-        problem, seed, trials, positive_int("rounds", problem.rounds if rounds is None else rounds)
+        problem, seed, trials, positive_int("rounds", problem.rounds if rounds is None else rounds, at_most=_MAX_ROUNDS)
     )
 
 

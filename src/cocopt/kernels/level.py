@@ -96,6 +96,7 @@ def _at_best_level(solve):
     is as good as the minimum.
     """
 
+    # Exceeds the guide of complexity 20 by one: the two kinds of steps share their bracket.
     @njit
     def hinge_prox_sum(K, own, y, constraint, max_multiplier_sum, memory, x, nu):
         """The prox of y in x, its multipliers in ν; returns a status.

@@ -14,6 +14,7 @@ from cocopt.arrays import (
     as_floats,
     batch_shape,
     check_points,
+    describe,
     ignore_fp_warnings,
     require_finite,
 )
@@ -85,13 +86,21 @@ class Loss(ABC):
 
     def trials(self, index: Any) -> Loss:
         """The loss of some trials only (an index into the leading axes); itself if all trials share it."""
-        return self if self.batch == () else self.trials_unchecked(index)
+        if self.batch == ():
+            return self
+        try:
+            return self.trials_unchecked(index)
+        except InvalidInput:
+            raise
+        except (IndexError, TypeError, ValueError, OverflowError):
+            expected = f"an index into the leading axes {self.batch}"
+            raise InvalidInput(f"index: expected {expected}, got {describe(index)}") from None
 
     def trials_unchecked(self, index: Any) -> Loss:
         """Some trials, of a loss that has leading axes."""
         arrays = dict(self.data_arrays())
         if len(arrays) != len(self.data_axes):
-            raise TypeError(f"{type(self).__name__} does not say the axes of its data (data_axes)")
+            raise InvalidInput(f"{type(self).__name__} does not say the axes of its data (data_axes)")
         for (name, array), axes in zip(arrays.items(), self.data_axes, strict=True):
             if array.ndim > axes:  # else all trials share it
                 own = array.shape[array.ndim - axes :]

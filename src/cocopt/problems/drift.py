@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.constraints import Affine
+from cocopt.errors import InvalidInput
 from cocopt.losses import Linear
 from cocopt.problems.deterministic import DeterministicProblem
 from cocopt.registry import register
 from cocopt.sets.ball import Ball
 
 __all__ = ["Drift"]
+
+_MAX_KAPPA = 1e150  # its square is a number
 
 
 @register
@@ -69,9 +72,11 @@ class Drift(DeterministicProblem):
 
     def __init__(self, kappa: float = 1.0, beta: float = 0.5, margin: float = 1e-6, rounds: int = 10_000) -> None:
         self.kappa = scalar("kappa", kappa, nonnegative=True)
+        if self.kappa > _MAX_KAPPA:
+            raise InvalidInput(f"kappa: expected at most {_MAX_KAPPA:g}, got {self.kappa}")
         self.beta = scalar("beta", beta, nonnegative=True)
         self.margin = scalar("margin", margin, nonnegative=True)
-        self.rounds = self.max_rounds = positive_int("rounds", rounds)
+        self.rounds = self.max_rounds = positive_int("rounds", rounds, at_most=10**7)
         self.options = {"kappa": self.kappa, "beta": self.beta, "margin": self.margin, "rounds": self.rounds}
         self.K = Ball(0.0, 1.0, dim=2)
         self.lipschitz_f = self.kappa

@@ -62,7 +62,7 @@ class Spiral(DeterministicProblem):
     bound = 2.0 * sqrt(2.0) + 1.0
 
     def __init__(self, rounds: int = 10_000) -> None:
-        self.rounds = self.max_rounds = positive_int("rounds", rounds)
+        self.rounds = self.max_rounds = positive_int("rounds", rounds, at_most=10**7)
         self.options = {"rounds": self.rounds}
         self.K = Box(-2.0, 2.0, dim=2)
         self._block = int(sqrt(sqrt(self.rounds)))

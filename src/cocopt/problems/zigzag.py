@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array, ArrayLike, positive_int, scalar
+from cocopt.arrays import MAX_INTEGER, Array, ArrayLike, as_integers, describe, positive_int, scalar
 from cocopt.constraints import Affine
 from cocopt.errors import InvalidInput
 from cocopt.losses import Linear
@@ -85,7 +85,10 @@ class Zigzag(DeterministicProblem):
 
     def best(self, t: ArrayLike) -> Array:
         """The least loss over the set of each of these rounds."""
-        best: Array = -1.0 + self.delta * self._phase(np.asarray(t))
+        rounds = as_integers("t", t, "numbers of rounds")
+        if rounds.min() < 1 or rounds.max() > MAX_INTEGER:
+            raise InvalidInput(f"t: expected numbers of rounds from 1 on, got {describe(t)}")
+        best: Array = -1.0 + self.delta * self._phase(rounds.astype(np.int64))
         return best
 
     def reveal(self, *data: NDArray[Any]) -> tuple[Linear, Affine]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ MAX_CALLS = 10**7  # of a user's schedule
 MAX_ROWS = 10**7  # of a table with a row per round
 
 P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 class Bounds(NamedTuple):
@@ -56,17 +57,18 @@ def check_rounds(T: ArrayLike, at_most: int = MAX_INTEGER) -> NDArray[np.int64]:
     return rounds.astype(np.int64)
 
 
-def computed(function: Callable[P, Bounds]) -> Callable[P, Bounds]:
+def computed(function: Callable[P, Result]) -> Callable[P, Result]:
     """A decorator: bounds may be infinite, without a warning, but not NaN."""
 
     @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> Bounds:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Result:
         try:
             with ignore_fp_warnings():
                 bounds = function(*args, **kwargs)
         except OverflowError as error:
             raise InvalidInput(f"{function.__name__}: expected constants of moderate size, got {error}") from error
-        if any(part is not None and np.isnan(part).any() for part in bounds):
+        parts: tuple[Any, ...] = bounds if isinstance(bounds, tuple) else (bounds,)
+        if any(part is not None and np.isnan(part).any() for part in parts):
             raise InvalidInput(f"{function.__name__}: expected constants of moderate size, got some that overflow")
         return bounds
 

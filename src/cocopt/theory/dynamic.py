@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike, as_floats, require_finite, scalar
+from cocopt.arrays import Array, ArrayLike, as_floats, batch_shape, require_finite, scalar
 from cocopt.errors import InvalidInput
 from cocopt.steps import Adaptive, Schedule, as_schedule, checked_step
+from cocopt.theory.base import computed
 
 __all__ = ["dynamic_bounds"]
 
 
+@computed
 def dynamic_bounds(
     steps: Schedule | Callable[[int], float] | ArrayLike,
     increments: ArrayLike,
@@ -62,6 +64,9 @@ def dynamic_bounds(
         raise InvalidInput("increments: expected shape (..., T) with 0 as the first of each trial, got others")
     T = moves.shape[-1]
     norms = _nonnegative("lipschitz_f", lipschitz_f)
+    if norms.ndim and norms.shape[-1] != T:
+        raise InvalidInput(f"lipschitz_f: expected a number or shape (..., {T}), got shape {norms.shape}")
+    batch_shape(("increments", moves.shape[:-1]), ("lipschitz_f", norms.shape[:-1]))
     t = np.arange(1, T + 1)
     if isinstance(steps, Adaptive):
         if norms.ndim:

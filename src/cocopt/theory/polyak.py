@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -24,7 +24,10 @@ def safe_parameters(horizon: int, diameter: float, lipschitz: float, slack: floa
     """
     rho = min(slack / 2, slack / sqrt(horizon))
     k = (slack - rho) / (diameter * lipschitz)
-    return k**2 * rho / (2.0 * (1.0 + k) * lipschitz**2), rho
+    eta = k * k * rho / (2.0 * (1.0 + k) * (lipschitz * lipschitz))
+    if not 0.0 < eta < inf:
+        raise InvalidInput(f"slack, diameter, lipschitz: expected constants of moderate size, got the step {eta}")
+    return eta, rho
 
 
 @computed

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from cocopt.arrays import ArrayLike, one_of, scalar
+from cocopt.arrays import ArrayLike, describe, one_of, scalar
+from cocopt.errors import InvalidInput
 from cocopt.theory.base import MAX_ROWS, Bounds, check_constants, check_rounds, computed
 
 __all__ = ["bounds_recoo"]
@@ -64,7 +65,7 @@ def bounds_recoo(
     array([ 14.65, 149.64])
     """
     D, L_f, L_g = check_constants(diameter, lipschitz_f, lipschitz_g)
-    a, e, g = (scalar("scales", scale, positive=True) for scale in scales)
+    a, e, g = _as_scales(scales)
     rounds = check_rounds(T, MAX_ROWS)
     t = np.arange(1, int(rounds.max()) + 2, dtype=np.float64)
     at = rounds - 1
@@ -87,3 +88,9 @@ def bounds_recoo(
     largest = min(L_g * D, (L_f * D + alpha[0] * D**2) / (e * g))
     ccv2 = 2 * L_g**2 * (D**2 + L_f * D * total) + 2 * largest * after
     return Bounds(regret, np.sqrt(rounds * ccv2), ccv2)
+
+
+def _as_scales(scales: tuple[float, float, float]) -> tuple[float, ...]:
+    if not isinstance(scales, tuple | list) or len(scales) != 3:
+        raise InvalidInput(f"scales: expected three numbers, got {describe(scales)}")
+    return tuple(scalar("scales", scale, positive=True) for scale in scales)
