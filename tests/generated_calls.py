@@ -30,10 +30,25 @@ INTERNAL = {"arrays", "cli", "cones", "functions", "kernels", "solvers", "tolera
 
 # Methods that a class implements and the package calls, on values that are checked or that the code itself has made.
 PROTOCOL = {
-    "cones_near", "data_arrays", "draw", "from_stored", "initial", "initial_memory", "initial_path", "magnitude",
-    "quadratic_form", "raise_nonfinite", "restored", "reveal", "round", "second_order", "step", "steps_at", "update",
+    "cones_near",
+    "data_arrays",
+    "draw",
+    "from_stored",
+    "initial",
+    "initial_memory",
+    "initial_path",
+    "magnitude",
+    "quadratic_form",
+    "raise_nonfinite",
+    "restored",
+    "reveal",
+    "round",
+    "second_order",
+    "step",
+    "steps_at",
+    "update",
     "with_round",
-}  # fmt: skip
+}
 
 # Functions of which only some arguments come from a user or a file; the code that calls them writes the others.
 FROM_OUTSIDE = {

@@ -56,6 +56,7 @@ def test_strongly_convex_losses_are_used() -> None:
         ([1.0, 2.0, -1.0, -3.0], "negative"),
         ([-1.0, 2.0, 3.0, 4.0], "changes sign"),
         ([0.0, 0.0, 0.0, 0.0], "zero"),
+        ([0.0, 1e-14, 3e-14, 9e-14], "zero"),
         ([1.0, np.nan, 2.0, 3.0], "undefined"),
     ],
 )

@@ -105,6 +105,26 @@ def test_losses_of_different_sizes_get_a_logarithmic_axis(far: float, scale: str
         assert loss.get_ylim()[0] == pytest.approx(smallest / 2)
 
 
+class Late(Fixed):
+    """The losses of 0.4 and 0.3 are the same at first, and in the end as 1 to 57."""
+
+    rounds, tight = 30, -1.0
+
+    def round(self, rng: np.random.Generator, t: int) -> Any:
+        return losses.Distance(np.full(2, 0.35 if t <= 2 else 0.4)), None
+
+
+def test_the_last_values_decide_on_the_axis() -> None:
+    result = cocopt.run(Late(), {"near": plays(0.4), "far": plays(0.3)}, trials=2, regret=False)
+    assert figures.draw(result, "metrics").axes[0].get_yscale() == "log"
+
+
+def test_beside_a_curve_of_zeros_the_axis_is_linear() -> None:
+    result = cocopt.run(Satisfied(), {"best": plays(0.5), "far": plays(-1.0)}, trials=2, regret=False)
+    assert (result.finals("best")["loss"] == 0.0).all()
+    assert figures.draw(result, "metrics").axes[0].get_yscale() == "linear"
+
+
 @pytest.mark.parametrize(
     ("trials", "title"),
     [(1, "One trial"), (2, "Lines: mean over 2 trials; bands: 95% confidence interval of the mean")],

@@ -437,7 +437,13 @@ def test_run_writes_registered_figures(tmp_path: Path, registered: dict[str, Any
 
 
 def test_built_in_figures_are_registered_in_the_same_way() -> None:
-    assert {"metrics": plots.draw_metrics, "regret": plots.draw_regret} == figures.FIGURES
+    own = {
+        "metrics": plots.draw_metrics,
+        "regret": plots.draw_regret,
+        "sweep": plots.draw_sweep,
+        "trade-off": plots.draw_trade_off,
+    }
+    assert own == figures.FIGURES
 
 
 def test_a_figure_may_be_defined_again_but_not_replaced(registered: dict[str, Any]) -> None:
@@ -645,7 +651,7 @@ BAD = {
     "null character in out": ({"out": "a\0b"}, "out: expected a folder that can be written"),
     "problem": ({"problem": "orl"}, r"got 'orl'; did you mean olr"),
     "problem's option": ({"problem": "olr:los=norm"}, "got 'los'; did you mean loss"),
-    "problem's value": ({"problem": "olr:loss=cubic"}, "loss: expected one of norm, squared"),
+    "problem's value": ({"problem": "olr:loss=cubic"}, 'loss: expected "norm" or "squared"'),
     "problem's type": ({"problem": 3}, "problem: expected a name or a Problem, got int 3"),
     "a sweep of problems": ({"problem": "olr:loss=norm|squared"}, "expected one problem, got a sweep over 2"),
     "algorithm": ({"algorithms": "clapsp"}, "algorithm: expected a known name, got 'clapsp'; did you mean clasp"),
@@ -678,7 +684,7 @@ def test_as_many_rounds_and_trials_as_can_be_counted_are_allowed(monkeypatch: py
     monkeypatch.setattr(plan, "MAX_CHUNKS", 3)
     most = {"trials": 15, "rounds": plan.MAX_ROUNDS}
     made = plan.make_plan(Targets(), "clasp", **most, seed=0, chunk=5, comparators=())
-    assert (made.rounds, made.points[-1], made.trials, len(made.chunks)) == (2**53, 2**53, 15, 3)
+    assert (made.rounds, made.points[-1], made.trials, len(made.chunks)) == (plan.MAX_ROUNDS, plan.MAX_ROUNDS, 15, 3)
     for name in most:
         with pytest.raises(InvalidInput, match=f"{name}: expected at most"):
             plan.make_plan(Targets(), "clasp", **most | {name: most[name] + 1}, seed=0, chunk=5, comparators=())

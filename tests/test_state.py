@@ -550,3 +550,12 @@ def test_nothing_is_written_that_could_not_be_read(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         state.write(tmp_path / "state.npz", {"number": np.nan}, {})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_integers_of_64_bits_are_decoded():
+    decoder = state.Decoder({})
+    assert decoder.decode(2**63 - 1) == 2**63 - 1
+    assert decoder.decode(1 - 2**63) == 1 - 2**63
+    for number in (2**63, -(2**63)):
+        with pytest.raises(StateError, match="expected a number of 64 bits"):
+            decoder.decode(number)

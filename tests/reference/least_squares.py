@@ -6,7 +6,7 @@ import numpy as np
 
 Array = np.ndarray
 
-ROUNDING = 1e-14  # a gradient below this share of its terms counts as 0
+ROUNDING = 2.3e-16  # a gradient below this share of its terms counts as 0
 
 
 def nnls(A: Array, b: Array) -> tuple[Array, float]:
@@ -14,15 +14,18 @@ def nnls(A: Array, b: Array) -> tuple[Array, float]:
 
     It is written out because ``scipy.optimize.nnls`` returns points that are not optimal in SciPy 1.15.
     """
+    lengths = np.linalg.norm(A, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    A = A / lengths  # so that columns of different units count alike
     x, free = np.zeros(A.shape[1]), np.zeros(A.shape[1], dtype=bool)
-    lengths, useless = np.linalg.norm(A, axis=0), np.zeros(A.shape[1], dtype=bool)
+    useless = np.zeros(A.shape[1], dtype=bool)
     for _ in range(100 * (A.shape[1] + 1)):
         residual = b - A @ x
         gain = np.where(free | useless, 0.0, A.T @ residual)
-        gain[gain <= ROUNDING * A.shape[0] * lengths * np.linalg.norm(b)] = 0.0
+        gain[gain <= ROUNDING * A.shape[0] * np.linalg.norm(b)] = 0.0
         if not gain.any():
-            return x, float(np.linalg.norm(residual))
-        new = int(np.argmax(gain))
+            return x / lengths, float(np.linalg.norm(residual))
+        new = int(np.argmax(gain * lengths))
         free[new] = True
         best = minimise_over(A, b, free)
         if best[new] <= 0.0:  # its gain was rounding

@@ -87,7 +87,7 @@ class Yi2021(Learner):
     """
 
     name = "yi2021"
-    title = "Yi et al. 2021"
+    title = "Yi et al. (2021)"
     facts = Facts(
         2021,
         "hinge prox of g over K",

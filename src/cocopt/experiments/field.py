@@ -27,6 +27,7 @@ from cocopt.experiments.results import Interval, Result, interval, write_atomica
 from cocopt.experiments.runner import run
 from cocopt.experiments.specs import Spec, unknown_name
 from cocopt.problems import Problem, get
+from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["HORIZONS", "METRICS", "Field", "Growth", "applicable", "run_field", "write_field"]
 
@@ -73,7 +74,7 @@ class Growth(NamedTuple):
         """
         if np.isnan(means).any():
             return cls(None, "undefined")
-        if not np.any(means):
+        if (np.abs(means) <= FEASIBILITY * np.asarray(horizons)).all():  # what projections are accurate to, per round
             return cls(None, "zero")
         if min(means) <= 0.0:
             return cls(None, "negative" if means[-1] < 0.0 else "changes sign")

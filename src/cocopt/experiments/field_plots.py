@@ -27,6 +27,9 @@ _FAMILIES = {
 }
 
 
+_LEAST = 1e-7  # of the largest value: smaller ones do not stretch a logarithmic axis
+
+
 def draw_field(field: Field, drawn: Figure) -> None:
     """Mean regret, CCV₁ and CCV₂ of all algorithms against t, each curve labelled at its end."""
     from matplotlib.lines import Line2D
@@ -65,6 +68,8 @@ def _panel(axes: Axes, field: Field, metric: str) -> None:
         axes.set_yscale("symlog", linthresh=1.0)
     else:
         axes.set_yscale("log", nonpositive="mask")
+        largest = max((end for end in ends.values() if np.isfinite(end)), default=1.0)
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], _LEAST * largest))  # what is below is zero to rounding
     axes.set_xlim(1, result.rounds)
     names = [(label, result.rounds, end, _colour(field, label), label == "CLASP") for label, end in ends.items()]
     label_at_the_side(axes, [Label(*name) for name in names])
