@@ -24,6 +24,7 @@ from cocopt.arrays import (
     ArrayLike,
     all_finite,
     as_points,
+    batch_shape,
     describe,
     ignore_fp_warnings,
     make_tuple,
@@ -245,6 +246,9 @@ class Learner(ABC):
             with ignore_fp_warnings():  # (not always, since that would slow down every operation inside)
                 feedback = self._evaluate_round(before, loss, constraint, played)
                 update = self.update(before.memory, feedback)
+        except ValueError:
+            self._require_batches(loss, constraint)  # arrays that do not broadcast have numpy's error, which names none
+            raise
         x = np.asarray(update.x)
         x.setflags(write=False)
         feasible, infeasible = update.feasible, None
@@ -292,6 +296,11 @@ class Learner(ABC):
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
         return make_tuple(Feedback, (t, losses, x, loss, value, gradient, gradient_sq, constraint, rows, moved))
+
+    def _require_batches(self, *revealed: Loss | Constraint | None) -> None:
+        for name, part in zip(("loss", "constraint"), revealed, strict=True):
+            if isinstance(part, Loss | Constraint):
+                batch_shape(("trials", self.batch), (name, part.batch))
 
     def _require_fit(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):

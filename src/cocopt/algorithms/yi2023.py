@@ -206,7 +206,7 @@ def _count_agents(network: Any, batch: tuple[int, ...] | None, agents: int | Non
         if agents is not None:
             raise InvalidInput(f"agents: expected None without a network, got {describe(agents)}")
         return None
-    count = None if agents is None else positive_int("agents", agents)
+    count = None if agents is None else positive_int("agents", agents, at_most=10_000)
     if isinstance(network, np.ndarray):
         if count not in (None, len(network)):
             raise InvalidInput(f"agents: expected {len(network)} as in the network, got {count}")
