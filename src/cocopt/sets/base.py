@@ -108,7 +108,9 @@ class ConvexSet(ABC):
         >>> Ball(0, 2.0, dim=2).minimise_linear([3.0, -4.0])
         array([-1.2,  1.6])
         """
-        return self.minimise_linear_unchecked(require_finite("direction", as_points("direction", direction, self.dim)))
+        return self.minimise_linear_unchecked(
+            require_moderate("direction", as_points("direction", direction, self.dim))
+        )
 
     def separate(self, point: ArrayLike) -> Array:
         """Normals n with ⟨n, point − z⟩ > 0 for all z in K, of shape (..., n); 0 for points of K.
