@@ -6,7 +6,7 @@ from typing import Any, Never, Self
 
 import numpy as np
 
-from cocopt.arrays import Array, ArrayLike
+from cocopt.arrays import Array, ArrayLike, ignore_fp_warnings
 from cocopt.errors import InvalidInput
 from cocopt.losses.base import Loss, as_vector
 from cocopt.losses.second_order import Neighborhood, SecondOrder, residual_entries
@@ -56,13 +56,16 @@ class NegativeLog(Loss):
         return -np.log(growth), -self.r / growth[..., None]
 
     def in_domain(self, x: ArrayLike) -> np.bool_ | np.ndarray[Any, np.dtype[np.bool_]]:
-        inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = np.vecdot(self.check_points(x), self.r) > 0.0
+        points = self.check_points(x)
+        with ignore_fp_warnings():
+            inside: np.bool_ | np.ndarray[Any, np.dtype[np.bool_]] = np.vecdot(points, self.r) > 0.0
         return inside
 
     def raise_nonfinite(self, x: Array) -> Never:
         self.require_finite_data()
-        least = float(np.vecdot(x, self.r).min())
-        if least <= 0.0:
+        with ignore_fp_warnings():
+            least = float(np.vecdot(x, self.r).min())
+        if least <= 0.0 and np.isfinite(x).all():
             domain = "expected points with ⟨r, x⟩ > 0, the domain of losses.NegativeLog"
             raise InvalidInput(f"x: {domain}, got ⟨r, x⟩ = {least}")
         super().raise_nonfinite(x)
