@@ -11,7 +11,7 @@ LOWEST_STAMP := $(LOWEST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-lowest mutation lint bench reproduce field clean
+.PHONY: help compile test test-slow test-lowest mutation lint bench reproduce field docs-tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ reproduce: compile ## the paper's experiments: tables and figures in results/; p
 
 field: compile ## all algorithms on all problems of the comparison: tables and figures in results/field
 	$(BIN)/cocopt field --out results/field
+
+docs-tables: $(STAMP) ## write the tables of algorithms into docs/algorithms.md
+	$(BIN)/python tools/docs_tables.py
 
 clean: ## remove caches and builds (the environments stay: rm -r .venv .venv-lowest)
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutation

@@ -23,10 +23,6 @@ class Penalty(Learner):
         super().__init__(K, start)
         self.weight = float(weight)
 
-    def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments but ``start``."""
-        return {"K": self.K, "weight": self.weight}
-
     def initial_memory(self, batch: tuple[int, ...]) -> None:
         return None  # this algorithm remembers nothing
 

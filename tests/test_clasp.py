@@ -256,3 +256,33 @@ def test_one_step_per_trial_with_two_leading_axes(batch):
     learner = CLASP(Box(-99.0, 99.0, dim=3), start=np.zeros((*batch, 3)), steps=steps.Adaptive(1.0))
     learner.tell(losses.Linear(c))
     np.testing.assert_allclose(learner.ask(), -c / np.linalg.norm(c, axis=-1, keepdims=True), atol=1e-15)
+
+
+@pytest.mark.parametrize("window", [3, None])
+def test_earlier_constraints_do_not_change_with_the_users_arrays(window):
+    """Those inside of a stack, too."""
+    rng = np.random.default_rng(0)
+
+    def play(reused):
+        learner = CLASP(Box(-1.0, 1.0, dim=3), window=window)
+        own_A, own_b = np.empty((2, 3)), np.empty(2)
+        for A, b, slope in data:
+            if reused:
+                own_A[:], own_b[:] = A, b
+                A, b = own_A, own_b
+            learner.tell(losses.Linear(slope), constraints.Stack([constraints.Affine(A, b), constraints.Affine(-A, b)]))
+        return learner
+
+    data = [(rng.normal(size=(2, 3)), rng.uniform(0.01, 0.1, 2), rng.normal(size=3)) for _ in range(12)]
+    one, other = play(reused=True), play(reused=False)
+    np.testing.assert_array_equal(one.ask(), other.ask())
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 1)])
+def test_a_record_says_for_every_trial_whether_the_round_was_feasible(batch):
+    learner = CLASP(Box(0.0, 1.0, dim=2), start=np.full((*batch, 2), 0.5), infeasible="nearest")
+    for b, expected in ((1.0, True), (-1.0, False)):
+        feasible = learner.tell(losses.Linear([1.0, 1.0]), constraints.Affine([1.0, 1.0], b)).feasible
+        assert np.shape(feasible) == batch
+        assert np.asarray(feasible).dtype == bool
+        assert np.all(feasible == expected)

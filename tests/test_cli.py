@@ -339,6 +339,9 @@ def test_bars_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: p
     shown = capsys.readouterr().err
     for part in ("olr", "clasp", "2/2", "trials", "left"):
         assert part in shown
+    with progress.show("olr", {"clasp": 3}, None) as display:
+        display.advance("clasp", 2)
+    assert "2/3" in capsys.readouterr().err
 
 
 def test_compile_compiles_every_kernel_module() -> None:

@@ -461,7 +461,7 @@ def test_losses_can_be_divided_into_trials() -> None:
     class Custom(losses.Linear):
         data_axes = ()
 
-    with pytest.raises(TypeError, match="Custom does not say the axes of its data"):
+    with pytest.raises(InvalidInput, match="Custom does not say the axes of its data"):
         Custom(np.ones((2, 3))).trials(0)
 
 

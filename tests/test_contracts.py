@@ -21,7 +21,7 @@ from cocopt.algorithms.base import Update
 from cocopt.algorithms.facts import Facts
 from cocopt.checks import check_algorithm, check_constraint, check_loss, check_problem, check_schedule, check_set
 from cocopt.cli import app
-from cocopt.errors import InvalidInput, StateError
+from cocopt.errors import InvalidInput, NotStorable, StateError
 
 KINDS = [kind for kind in registry.PACKAGES if kind != "algorithm"]
 CASES = [(kind, name) for kind in KINDS for name in registry.classes(kind)]
@@ -78,6 +78,26 @@ def test_the_contract_of_its_kind_is_kept(kind, name):
 @pytest.mark.parametrize(("name", "options"), ALGORITHMS)
 def test_the_contract_of_a_learner_is_kept(name, options, rounds):
     check_registered_algorithm(registry.classes("algorithm")[name], options, rounds=rounds)
+
+
+def test_a_learner_that_forgets_its_arguments_cannot_be_stored(tmp_path):
+    class Forgetful(Learner):
+        """Does not keep its scale."""
+
+        def __init__(self, K, *, start=None, scale=1.0):
+            super().__init__(K, start)
+
+        def initial_memory(self, batch):
+            return 0.0
+
+        def update(self, memory, feedback):
+            return Update(feedback.x, memory)
+
+    learner = Forgetful(Box(0.0, 1.0, dim=2))
+    with pytest.raises(
+        NotStorable, match=r"named as the constructor's arguments, or a method parameters\(\), got .*scale"
+    ):
+        learner.parameters()
 
 
 def check_registered_algorithm(cls, options, **arguments):
@@ -240,9 +260,6 @@ class NewOne(Learner):
 
     def __init__(self, K: Any, *, start: Any = None) -> None:
         super().__init__(K, start)
-
-    def parameters(self) -> dict[str, Any]:
-        return {"K": self.K}
 
     def initial_memory(self, batch: tuple[int, ...]) -> float:
         return 1.0

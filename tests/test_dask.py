@@ -17,13 +17,13 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import CancelledError, Client
 from typer.testing import CliRunner
 
 import cocopt
 from cocopt.cli import app
 from cocopt.errors import EngineFailed
-from cocopt.experiments import Result
+from cocopt.experiments import Result, engines
 
 PROBLEM = '''
 import os, signal, time
@@ -239,3 +239,12 @@ def test_dask_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ImportError, match=r"engine='dask' needs Dask: pip install 'cocopt\[dask\]'"):
         cocopt.run("olr", "clasp", trials=2, rounds=5, engine="dask")
+
+
+def test_a_chunk_that_the_scheduler_lost_is_reported() -> None:
+    class Lost:
+        def result(self) -> None:
+            raise CancelledError("chunk-1")
+
+    with pytest.raises(EngineFailed, match="Dask: the connection to the scheduler is lost"):
+        engines._dask_outcome(Lost())

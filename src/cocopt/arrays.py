@@ -16,12 +16,15 @@ _FLOAT = np.dtype(np.float64)
 
 #: the largest integer that floating-point numbers tell from its neighbours
 MAX_INTEGER = 2**53
+#: the largest constant, such as a radius or a step: products of two of them are numbers
+MAX_SCALAR = 1e150
 #: the largest dimension that may be given as a number, where a vector of that length is made of a few characters
 MAX_DIMENSION = 10**8
 
 __all__ = [
     "MAX_DIMENSION",
     "MAX_INTEGER",
+    "MAX_SCALAR",
     "Array",
     "all_finite",
     "as_dimension",
@@ -127,9 +130,10 @@ def scalar(name: str, value: Any, *, positive: bool = False, nonnegative: bool =
     if type(value) is not float:
         value = _as_float(name, value, "a positive" if positive else "a non-negative" if nonnegative else "a finite")
     number: float = value
-    if not math.isfinite(number) or (positive and number <= 0) or (nonnegative and number < 0):
+    if not abs(number) <= MAX_SCALAR or (positive and number <= 0) or (nonnegative and number < 0):
         expected = "a positive" if positive else "a non-negative" if nonnegative else "a finite"
-        raise InvalidInput(f"{name}: expected {expected} number, got {number}")
+        limit = f" up to {MAX_SCALAR:g}" if MAX_SCALAR < abs(number) < math.inf else ""
+        raise InvalidInput(f"{name}: expected {expected} number{limit}, got {number}")
     return number
 
 

@@ -25,7 +25,7 @@ def nnls(A: Array, b: Array) -> tuple[Array, float]:
         gain[gain <= ROUNDING * A.shape[0] * np.linalg.norm(b)] = 0.0
         if not gain.any():
             return x / lengths, float(np.linalg.norm(residual))
-        new = int(np.argmax(gain))
+        new = int(np.argmax(gain * lengths))
         free[new] = True
         best = minimise_over(A, b, free)
         if best[new] <= 0.0:  # its gain was rounding

@@ -1,44 +1,89 @@
-"""COLDQ, Double-Q, Yi et al. 2021 and RECOO with its queue before the argmin, as plain loops.
+"""COLDQ, Double-Q, Yi et al. 2021 and RECOO with its queue before the argmin, as plain loops over one stream.
 
-The argmin is found by CVXPY, for one row by the root of its multiplier. Sets are those of reference/rivals.py.
+A set is a projection and CVXPY constraints (`Plain` of reference/rivals.py).
 rounds: (gradient of the loss, A, b); all return x_1, x_2, …
 """
 
-import contextlib
 import math
-import warnings
 from functools import cache
 
 import cvxpy as cp
 import numpy as np
 from scipy.optimize import brentq
 
-TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio")
+# ---------------------------------------------------------------- projections
 
 
-def hinge_prox(K, M, n):
-    """argmin over x in K of ½‖x − target‖² + Σ_i w_i [⟨a_i, x⟩ − b_i]_+."""
-    return by_multiplier(K) if M == 1 else by_cvxpy(K, M, n)
+def box(y):
+    """Onto [0, 1]^n."""
+    return np.minimum(np.maximum(y, 0.0), 1.0)
 
 
-def by_multiplier(K):
-    """The hinge is max over ν in [0, w] of ν(⟨a, x⟩ − b), so the argmin is P_K(target − νa) for the best ν."""
+def ball(center, radius):
+    def project(y):
+        distance = math.sqrt(sum((y - center) ** 2))
+        return y if distance <= radius else center + (y - center) * radius / distance
 
-    def argmin(target, weights, rows, rhs):
-        (w,), (a,), (b,) = weights, rows, rhs
+    return project
 
-        def value(nu):
-            return a @ K.project(target - nu * a) - b
 
-        if value(0.0) <= 0:
-            nu = 0.0
-        elif value(w) >= 0:
-            nu = w
-        else:
-            nu = brentq(value, 0.0, w, xtol=1e-14, rtol=1e-14, maxiter=500)
-        return K.project(target - nu * a)
+def simplex(total):
+    """The threshold is that of the largest entries, as many as stay positive."""
 
-    return argmin
+    def project(y):
+        ordered = sorted(y, reverse=True)
+        thresholds = [(sum(ordered[: k + 1]) - total) / (k + 1) for k in range(len(y))]
+        return np.maximum(y - max(thresholds), 0.0)
+
+    return project
+
+
+def ellipsoid(center, P):
+    """{x : (x − center)ᵀ P⁻¹ (x − center) ≤ 1}, by the root of the multiplier's equation."""
+    values, vectors = np.linalg.eigh(P)
+
+    def project(y):
+        z = vectors.T @ (y - center)
+        if z @ (z / values) <= 1:
+            return y
+        upper = math.sqrt(z @ (values * z))
+        mu = brentq(lambda mu: z @ (values * z / (values + mu) ** 2) - 1, 0.0, upper, xtol=1e-15, rtol=1e-15)
+        return center + vectors @ (z * values / (values + mu))
+
+    return project
+
+
+# ---------------------------------------------------------------- the argmin
+
+
+def hinge_prox(K, target, weights, A, b):
+    """argmin over x in K of ½‖x − target‖² + Σ_i w_i [⟨a_i, x⟩ − b_i]_+.
+
+    The hinge is max over ν_i in [0, w_i] of ν_i(⟨a_i, x⟩ − b_i), so it is P_K(target − Σ_i ν_i a_i) for the best ν. In
+    each ν_i the derivative ⟨a_i, x⟩ − b_i never increases: its root maximises, one coordinate after the other. Where
+    rows are at odds this takes too long, and the problem is left to CVXPY, whose digits are fewer.
+    """
+    nu = np.zeros(len(b))
+
+    def slope(value, i):
+        moved = nu.copy()
+        moved[i] = value
+        return A[i] @ K.project(target - moved @ A) - b[i]
+
+    for _ in range(500):
+        before = nu.copy()
+        for i, w in enumerate(weights):
+            if slope(0.0, i) <= 0:
+                nu[i] = 0.0
+            elif slope(w, i) >= 0:
+                nu[i] = w
+            else:
+                nu[i] = brentq(slope, 0.0, w, args=(i,), xtol=1e-14, rtol=1e-14)
+        x = K.project(target - nu @ A)
+        gap = sum(w * max(0.0, row) - v * row for w, v, row in zip(weights, nu, A @ x - b, strict=True))
+        if max(abs(nu - before)) <= 1e-11 or gap <= 1e-14:  # half of the squared distance to the argmin at most
+            return x
+    return by_cvxpy(K, *A.shape)(target, weights, A, b)
 
 
 @cache  # CVXPY takes longer to compile a problem than to solve it some sixty times
@@ -50,17 +95,15 @@ def by_cvxpy(K, M, n):
 
     def argmin(point, weights, rows, rhs):
         target.value, w.value, A.value, b.value = point, weights, rows, rhs
-        for tol in (1e-14, 1e-13, 1e-12):  # as tight as the solver can
-            with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
-                warnings.simplefilter("ignore", UserWarning)
-                # shorter steps keep it away from the cones' boundary for longer, and so its end sharper; a warm start
-                # would scale the problem as it did the last one, and may lose half of the digits
-                options = dict.fromkeys(TOLERANCES, tol)
-                problem.solve(solver=cp.CLARABEL, max_step_fraction=0.9, warm_start=False, **options)
-                return x.value
-        raise AssertionError("the solver gave up")
+        options = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio"), 1e-12)
+        problem.solve(solver=cp.CLARABEL, warm_start=False, **options)  # a warm start would cost digits
+        assert problem.status == cp.OPTIMAL  # and not "inaccurate"
+        return x.value
 
     return argmin
+
+
+# ---------------------------------------------------------------- algorithms
 
 
 def positive_part(values):
@@ -68,8 +111,7 @@ def positive_part(values):
 
 
 def coldq(K, x, rounds, alpha, epsilon, T=None):
-    M, n = rounds[0][1].shape
-    argmin = hinge_prox(K, M, n)
+    M = len(rounds[0][1])
     points, Q = [x], None
     for t, (gradient, A, b) in enumerate(rounds, start=1):
         delta, least = (1 / t**2, epsilon * t**2) if T is None else (1 / T, epsilon * T)
@@ -77,15 +119,14 @@ def coldq(K, x, rounds, alpha, epsilon, T=None):
             Q = np.full(M, least)
         else:
             Q = np.maximum((1 - delta) * Q + positive_part(A @ x - b), least)
-        x = argmin(x - gradient(x) / (2 * alpha(t)), Q / (2 * alpha(t)), A, b)
+        x = hinge_prox(K, x - gradient(x) / (2 * alpha(t)), Q / (2 * alpha(t)), A, b)
         points.append(x)
     return np.array(points)
 
 
 def double_q(K, x, rounds, T, G, D, epsilon, V, along):
     """``along`` is the projection onto the direction space of the affine hull of K."""
-    M, n = rounds[0][1].shape
-    argmin = hinge_prox(K, M, n)
+    M = len(rounds[0][1])
     lam, beta = 1 / (2 * math.sqrt(T)), 1 / (4 * G * D * math.exp(2) + 1)
     points, q, z, total = [x], np.full(M, epsilon), np.zeros(M), 0.0
     for t, (gradient, A, b) in enumerate(rounds, start=1):
@@ -99,14 +140,13 @@ def double_q(K, x, rounds, T, G, D, epsilon, V, along):
                 p = p + lam * math.exp(lam * z[i]) * beta * A[i]
         total += sum(along(p) ** 2)
         alpha = math.sqrt(2) * D / math.sqrt(total)
-        x = argmin(x - alpha * p, alpha * q, A, b)
+        x = hinge_prox(K, x - alpha * p, alpha * q, A, b)
         points.append(x)
     return np.array(points)
 
 
 def yi2021(K, x, rounds, alpha, gamma_0):
-    M, n = rounds[0][1].shape
-    argmin = hinge_prox(K, M, n)
+    M = len(rounds[0][1])
     gamma = {1: gamma_0 / math.sqrt(alpha(1))}
     points, q = [x], np.zeros(M)
     for t, (gradient, A, b) in enumerate(rounds, start=1):
@@ -114,15 +154,13 @@ def yi2021(K, x, rounds, alpha, gamma_0):
         v = positive_part(A @ x - b)
         q = q + gamma[t] * v
         ahead = q + gamma[t] * v
-        x = argmin(x - alpha(t) * gradient(x) / 2, alpha(t) * gamma[t + 1] * ahead / 2, A, b)
+        x = hinge_prox(K, x - alpha(t) * gradient(x) / 2, alpha(t) * gamma[t + 1] * ahead / 2, A, b)
         points.append(x)
     return np.array(points)
 
 
 def recoo_before(K, x, rounds, m=None, epsilon=0.1, worst=False, scales=(1.0, 1.0, 1.0)):
-    M, n = rounds[0][1].shape
-    M = 1 if worst else M
-    argmin = hinge_prox(K, M, n)
+    M = 1 if worst else len(rounds[0][1])
     points, Q = [x], np.zeros(M)
     for t, (gradient, A, b) in enumerate(rounds, start=1):
         if worst:
@@ -131,20 +169,18 @@ def recoo_before(K, x, rounds, m=None, epsilon=0.1, worst=False, scales=(1.0, 1.
         alpha = scales[0] * (math.sqrt(t) if m is None else m * t / 2)
         eta, gamma = scales[1] * math.sqrt(t), scales[2] * t ** (0.5 + epsilon)
         Q = np.maximum(Q + gamma * positive_part(A @ x - b), eta)
-        x = argmin(x - gradient(x) / (2 * alpha), gamma * Q / (2 * alpha), A, b)
+        x = hinge_prox(K, x - gradient(x) / (2 * alpha), gamma * Q / (2 * alpha), A, b)
         points.append(x)
     return np.array(points)
 
 
 def recoo_after(K, x, rounds, m=None, epsilon=0.1, scales=(1.0, 1.0, 1.0)):
     """With one row."""
-    (_, n) = rounds[0][1].shape
-    argmin = hinge_prox(K, 1, n)
     points, Q = [x], scales[1]
     for t, (gradient, A, b) in enumerate(rounds, start=1):
         alpha = scales[0] * (math.sqrt(t) if m is None else m * t / 2)
         gamma = scales[2] * t ** (0.5 + epsilon)
-        x = argmin(x - gradient(x) / (2 * alpha), np.array([gamma * Q / (2 * alpha)]), A, b)
+        x = hinge_prox(K, x - gradient(x) / (2 * alpha), np.array([gamma * Q / (2 * alpha)]), A, b)
         Q = max(Q + gamma * max(0.0, (A @ x - b)[0]), scales[1] * math.sqrt(t + 1))
         points.append(x)
     return np.array(points)

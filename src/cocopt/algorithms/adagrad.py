@@ -136,17 +136,6 @@ class AdaGrad(Learner):
             weight=self.weight,
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "diameter": self.diameter,
-            "strong_convexity": self.strong_convexity,
-            "weight": self.weight,
-            "rows": self.rows,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> SurrogateMemory:
         return SurrogateMemory.zero(batch)
 

@@ -6,6 +6,7 @@ goes wrong on the way (bad input, an infeasible round, an interrupt in a user's 
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from abc import ABC, abstractmethod
@@ -23,6 +24,7 @@ from cocopt.arrays import (
     ArrayLike,
     all_finite,
     as_points,
+    batch_shape,
     describe,
     ignore_fp_warnings,
     make_tuple,
@@ -120,12 +122,13 @@ class Learner(ABC):
 
     An algorithm is a subclass that defines
 
-    - `parameters`: the constructor's arguments, so that a learner can be built again;
     - `initial_memory`: what it remembers before round 1, a NamedTuple, number or array;
-    - `update`: x_{t+1} and the new memory from the old one and what the round revealed.
+    - `update`: x_{t+1} and the new memory from the old one and what the round revealed;
 
-    With ``@cocopt.register`` it is exported, storable, listed by ``cocopt list`` and known to ``cocopt.run`` by its
-    name. How the memory is stored and checked follows from `initial_memory` (see `cocopt.state.restore`).
+    and keeps the arguments of its constructor under their names, so that it can be built again (or defines
+    `parameters`). With ``@cocopt.register`` it is exported, storable, listed by ``cocopt list`` and known to
+    ``cocopt.run`` by its name. How the memory is stored and checked follows from `initial_memory` (see
+    `cocopt.state.restore`).
     """
 
     kind: ClassVar[str] = "algorithm"
@@ -243,6 +246,9 @@ class Learner(ABC):
             with ignore_fp_warnings():  # (not always, since that would slow down every operation inside)
                 feedback = self._evaluate_round(before, loss, constraint, played)
                 update = self.update(before.memory, feedback)
+        except ValueError:
+            self._require_batches(loss, constraint)  # arrays that do not broadcast have numpy's error, which names none
+            raise
         x = np.asarray(update.x)
         x.setflags(write=False)
         feasible, infeasible = update.feasible, None
@@ -291,6 +297,11 @@ class Learner(ABC):
                 )
         return make_tuple(Feedback, (t, losses, x, loss, value, gradient, gradient_sq, constraint, rows, moved))
 
+    def _require_batches(self, *revealed: Loss | Constraint | None) -> None:
+        for name, part in zip(("loss", "constraint"), revealed, strict=True):
+            if isinstance(part, Loss | Constraint):
+                batch_shape(("trials", self.batch), (name, part.batch))
+
     def _require_fit(self, name: str, revealed: Any, kind: type[Loss] | type[Constraint]) -> None:
         if not isinstance(revealed, kind):
             example = "losses.Norm" if kind is Loss else "constraints.Affine"
@@ -307,9 +318,18 @@ class Learner(ABC):
     def update(self, memory: Any, feedback: Feedback) -> Update:
         """x_{t+1} and the new memory; must not change the old one."""
 
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """The constructor's arguments but ``start``, as they are stored: plain values, sets and schedules."""
+        """The constructor's arguments but ``start``, as they are stored: plain values, sets and schedules.
+
+        By default the attributes of the same names.
+        """
+        try:
+            return {name: getattr(self, name) for name in _argument_names(type(self))}
+        except AttributeError as error:
+            raise NotStorable(
+                f"{type(self).__name__}: expected attributes named as the constructor's arguments, or a method "
+                f"parameters(), got {error}"
+            ) from error
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Stores the learner, so that ``cocopt.load(path)`` continues bit for bit.
@@ -373,6 +393,14 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+@cache
+def _argument_names(cls: type[Learner]) -> tuple[str, ...]:
+    """The names of the constructor's arguments but ``start``."""
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    arguments = inspect.signature(cls).parameters.values()
+    return tuple(own.name for own in arguments if own.name != "start" and own.kind not in kinds)
 
 
 def _all_finite(values: Any) -> bool:

@@ -135,15 +135,6 @@ class CLASP(Learner):
         proof: Certificate = self.memory.proof
         return proof
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "steps": self.steps,
-            "rows": self.rows,
-            "window": self.window,
-            "infeasible": self.infeasible,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         constraints: ConstraintMemory
         if self.window == 1:

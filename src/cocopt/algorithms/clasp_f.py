@@ -109,9 +109,6 @@ class CLASPF(Learner):
             gradient_at=self.gradient_at,
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"K": self.K, "steps": self.steps, "gradient_at": self.gradient_at, "rows": self.rows}
-
     def initial_memory(self, batch: tuple[int, ...]) -> StepState:
         return StepState()
 

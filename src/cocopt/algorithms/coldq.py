@@ -143,15 +143,6 @@ class COLDQ(Learner):
         """What is promised against actions that move by these increments, see [`cocopt.theory.dynamic_bounds`][]."""
         return dynamic_bounds(self.steps, increments, diameter=self.K.diameter, lipschitz_f=lipschitz_f)
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "epsilon": self.epsilon,
-            "strong_convexity": self.strong_convexity,
-            "path": self.path,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(None)
 

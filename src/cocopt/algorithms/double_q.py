@@ -148,16 +148,6 @@ class DoubleQ(Learner):
             row_count=row_count,
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "epsilon": self.epsilon,
-            "weight": self.weight,
-            "diameter": self.diameter,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(None, None, np.zeros(batch)[()])
 

@@ -77,9 +77,6 @@ class DriftPlusPenalty(Learner):
     def example_options(cls) -> list[dict[str, Any]]:
         return [{}, {"horizon": 50}]
 
-    def parameters(self) -> dict[str, Any]:
-        return {"K": self.K, "horizon": self.horizon}
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(None)
 

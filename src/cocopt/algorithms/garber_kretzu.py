@@ -127,15 +127,6 @@ class GarberKretzu(LinearMinimisation):
             {"horizon": 16, "lipschitz": 3.0, "epsilon": 0.1, "block": 1},
         ]
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "epsilon": self.epsilon,
-            "block": self.block,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         zeros = np.zeros((*batch, self.K.dim))
         return _Memory(zeros, zeros)

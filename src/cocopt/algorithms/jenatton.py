@@ -146,17 +146,6 @@ class Jenatton(Learner):
             hard=self.hard,
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "lipschitz": self.lipschitz,
-            "bound": self.bound,
-            "beta": self.beta,
-            "strong_convexity": self.strong_convexity,
-            "hard": self.hard,
-            "diameter": self.diameter,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(np.zeros(batch)[()], StaticConstraint(self.K, type(self).__name__))
 

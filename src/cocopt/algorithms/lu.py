@@ -130,17 +130,6 @@ class Lu(Learner):
             {"horizon": 20, "lipschitz": 1.0, "strong_convexity": 0.1},
         ]
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "diameter": self.diameter,
-            "strong_convexity": self.strong_convexity,
-            "weight": self.weight,
-            "delta_scale": self.delta_scale,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> SurrogateMemory:
         return SurrogateMemory.zero(batch)
 

@@ -120,15 +120,6 @@ class Mahdavi(Learner):
             T, horizon=self.horizon, diameter=self._D, lipschitz=self.lipschitz, bound=self.bound, rows=M
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "bound": self.bound,
-            "diameter": self.diameter,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(None, StaticConstraint(self.K, type(self).__name__))
 

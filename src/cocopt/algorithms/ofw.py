@@ -115,16 +115,6 @@ class OFW(AnchoredFrankWolfe):
             {"horizon": 100, "lipschitz": 3.0, "diameter": 3.0, "initial_guess": 1.0},
         ]
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "diameter": self.diameter,
-            "initial_guess": self.initial_guess,
-            "weight": self.weight,
-        }
-
     def _steepest(self, queue: Any) -> Any:
         """bG(V + Φ'(q)), which bounds the gradients of the surrogate."""
         return self.surrogate.b * self.lipschitz * (self.weight + self.surrogate.weight(queue))

@@ -123,17 +123,6 @@ class PolyakFeasibility(Learner):
             raise InvalidInput("eta, rho: expected None, since the theorem is about the safe ones, got others")
         return bounds_polyak(T, horizon=self.horizon, diameter=self._D, lipschitz=self.lipschitz, slack=self.slack)
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "slack": self.slack,
-            "diameter": self.diameter,
-            "eta": self.eta,
-            "rho": self.rho,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(StaticConstraint(self.K, type(self).__name__))
 

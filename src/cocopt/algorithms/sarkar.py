@@ -106,15 +106,6 @@ class Sarkar(AnchoredFrankWolfe):
             {"horizon": 16, "lipschitz": 0.1, "diameter": 3.0, "weight": 0.05},
         ]
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "diameter": self.diameter,
-            "weight": self.weight,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         zero = np.zeros(batch)[()]
         return _Memory(zero, zero, self.initial_path(batch))

@@ -112,15 +112,6 @@ class SCOFW(LinearMinimisation):
             {"horizon": 16, "lipschitz": 0.1, "strong_convexity": 1e-3, "diameter": 3.0},
         ]
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "strong_convexity": self.strong_convexity,
-            "diameter": self.diameter,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(np.zeros(batch)[()], np.zeros((*batch, self.K.dim)))
 

@@ -125,17 +125,6 @@ class Switch(Learner):
         """1 or 2, one per trial: the phase that the coming round belongs to."""
         return (1 + self.memory.second.astype(np.int64))[()]
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "horizon": self.horizon,
-            "lipschitz": self.lipschitz,
-            "diameter": self.diameter,
-            "threshold": self.threshold,
-            "on_empty": self.on_empty,
-            "rows": self.rows,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         intersection = PersistentIntersection.begin(self.K, batch, forget=True, archive=False)
         zero = np.zeros(batch)[()]

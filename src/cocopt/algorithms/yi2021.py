@@ -87,7 +87,7 @@ class Yi2021(Learner):
     """
 
     name = "yi2021"
-    title = "Yi et al. 2021"
+    title = "Yi et al. (2021)"
     facts = Facts(
         2021,
         "hinge prox of g over K",
@@ -177,18 +177,6 @@ class Yi2021(Learner):
             row_count=M or 1,
         )
         return Bounds(found.regret) if M is None else found
-
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "lipschitz": self.lipschitz,
-            "c": self.c,
-            "strong_convexity": self.strong_convexity,
-            "alpha": self.alpha,
-            "gamma": self.gamma,
-            "alpha_scale": self.alpha_scale,
-            "gamma_scale": self.gamma_scale,
-        }
 
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(StaticConstraint(self.K, type(self).__name__), None)

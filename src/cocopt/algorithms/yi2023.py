@@ -159,20 +159,6 @@ class Yi2023(Learner):
         regret = self.kappa if self.strong_convexity else max(self.kappa, 1.0 - self.kappa)
         return Rates.from_sums(Rate(regret), Rate(1.0 - self.kappa / 2))
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "kappa": self.kappa,
-            "network": self.network,
-            "strong_convexity": self.strong_convexity,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "gamma": self.gamma,
-            "probability": self.probability,
-            "seed": self.seed,
-            "agents": self.agents,
-        }
-
     def mixing_matrix(self, t: int) -> Array | None:
         """W_t, a doubly stochastic matrix (N, N); None without a network."""
         if self.agents is None or self._fixed is not None:
@@ -220,7 +206,7 @@ def _count_agents(network: Any, batch: tuple[int, ...] | None, agents: int | Non
         if agents is not None:
             raise InvalidInput(f"agents: expected None without a network, got {describe(agents)}")
         return None
-    count = None if agents is None else positive_int("agents", agents)
+    count = None if agents is None else positive_int("agents", agents, at_most=10_000)
     if isinstance(network, np.ndarray):
         if count not in (None, len(network)):
             raise InvalidInput(f"agents: expected {len(network)} as in the network, got {count}")

@@ -146,19 +146,6 @@ class YuLeeLee(Learner):
             T, diameter=self._D, lipschitz=self.lipschitz, bound=self.bound, strong_convexity=self.strong_convexity
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "lipschitz": self.lipschitz,
-            "bound": self.bound,
-            "diameter": self.diameter,
-            "strong_convexity": self.strong_convexity,
-            "hard": self.hard,
-            "delta": self.delta,
-            "gamma_scale": self.gamma_scale,
-            "regularizer_scale": self.regularizer_scale,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         zero = np.zeros(batch)[()]
         return _Memory(zero, zero, zero)

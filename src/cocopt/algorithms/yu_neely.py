@@ -117,9 +117,6 @@ class YuNeely(Learner):
             rows=1 if queues is None else queues.shape[-1],
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {"K": self.K, "horizon": self.horizon, "lipschitz": self.lipschitz, "diameter": self.diameter}
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(None, StaticConstraint(self.K, type(self).__name__))
 

@@ -134,16 +134,6 @@ class YuanLamperski(Learner):
             rows=max(self.memory.rows, 1),
         )
 
-    def parameters(self) -> dict[str, Any]:
-        return {
-            "K": self.K,
-            "lipschitz": self.lipschitz,
-            "horizon": self.horizon,
-            "beta": self.beta,
-            "strong_convexity": self.strong_convexity,
-            "scale": self.scale,
-        }
-
     def initial_memory(self, batch: tuple[int, ...]) -> _Memory:
         return _Memory(0)
 

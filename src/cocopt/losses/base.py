@@ -102,6 +102,8 @@ class Loss(ABC):
             return self
         try:
             return self.trials_unchecked(index)
+        except InvalidInput:
+            raise
         except (IndexError, TypeError, ValueError, OverflowError):
             expected = f"an index into the leading axes {self.batch}"
             raise InvalidInput(f"index: expected {expected}, got {describe(index)}") from None
