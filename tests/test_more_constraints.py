@@ -195,3 +195,24 @@ def test_one_equation_of_several():
 def test_bad_arguments(make, message):
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_the_hinge_prox_is_that_of_cvxpy(kind):
+    rng, n, weight = np.random.default_rng(3), 3, 0.25
+    g, _ = MAKERS[kind](rng, n, 0.3 * rng.normal(size=n))
+    y, x = 0.3 * rng.normal(size=n), cp.Variable(n)
+    y += 3.0 * g.gradient(y) / np.linalg.norm(g.gradient(y))  # where the constraint is violated
+    rows = {
+        "equality": lambda: cp.abs(g.A @ x - g.b),
+        "norm1": lambda: cp.norm1(x - g.center) - g.radius,
+        "norm_inf": lambda: cp.norm_inf(x - g.center) - g.radius,
+        "cvar": lambda: cp.cvar(-g.scenarios @ x, g.level) - g.limit,
+        "log_sum_exp": lambda: cp.log_sum_exp(g.A @ x - g.b),
+    }[kind]()
+    objective = 0.5 * cp.sum_squares(x - y) + weight * cp.sum(cp.pos(rows))
+    cp.Problem(cp.Minimize(objective), [x >= -1, x <= 1]).solve(
+        solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11
+    )
+    assert float(g.value(Box(-1.0, 1.0, dim=n).project(y))) > 0.0
+    np.testing.assert_allclose(cocopt.hinge_prox(Box(-1.0, 1.0, dim=n), g, y, weight=weight), x.value, atol=1e-6)

@@ -25,7 +25,7 @@ def check_points(subject: Any, points: ArrayLike | None, seed: int) -> Array:
     rng, dim, batch = as_generator(seed), subject.dim or 2, tuple(subject.batch)
     if points is None:
         drawn = rng.normal(size=(_POINTS, *batch, dim))
-        if hasattr(subject, "in_domain"):  # losses; of one of a small domain more points than this must be given
+        if hasattr(subject, "in_domain"):  # a loss; if its domain is small, points must be given
             for _ in range(_REDRAWN):
                 drawn = np.where(subject.in_domain(drawn)[..., None], drawn, rng.normal(size=drawn.shape))
         return drawn
