@@ -297,6 +297,7 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "cocopt.registry:name_of": lambda: {"cls": Box},
     "cocopt.registry:register": lambda: {"cls": Box},
     "cocopt.sets:Halfspace.minimise_linear": lambda: {"direction": [0.0, 0.0]},
+    "cocopt.sets:Space.minimise_linear": lambda: {"direction": [0.0, 0.0]},
     "cocopt.state:Decoder.decode": lambda: {"spec": [1, 2]},
     "cocopt.state:Decoder.discard": lambda: {"prefix": "a"},
     "cocopt.state:as_array": lambda: {"value": np.zeros(2), "where": "a", "shape": (2,)},

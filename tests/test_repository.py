@@ -232,7 +232,6 @@ REPLACED_NAMES = {
     **dict.fromkeys(("lead", "spread", "quiet"), "batch_shape, broadcast, ignore_fp_warnings"),
     **dict.fromkeys(("_look", "look"), "evaluate, inspect"),
     **dict.fromkeys(("price", "prices"), "multiplier, nu, max_multiplier_sum"),
-    "caps": "max_multiplier",
     "may_rest": "may_be_zero",
     "right": "rhs",
 }

@@ -11,13 +11,25 @@ import pytest
 from reference.sets import conditions
 
 import cocopt
-from cocopt import Ball, Box, ConvexSet, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex, registry
+from cocopt import (
+    Ball,
+    Box,
+    CappedSimplex,
+    ConvexSet,
+    Ellipsoid,
+    Halfspace,
+    L1Ball,
+    Polyhedron,
+    Product,
+    Simplex,
+    registry,
+)
 from cocopt.errors import InvalidInput
 from cocopt.geometry.infeasible import project_by_linear_oracle, project_by_separation
 from cocopt.sets import Polyhedral
 
 inf = np.inf
-OWN = (Ball, Box, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex)
+OWN = (Ball, Box, CappedSimplex, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex)
 ORACLES: dict[str, Callable[[ConvexSet], object]] = {
     "minimise_linear": lambda K: K.minimise_linear(np.zeros(K.dim)),
     "separate": lambda K: K.separate(np.zeros(K.dim)),
@@ -54,6 +66,7 @@ RANDOM: dict[str, Callable[[Any, int, float], ConvexSet]] = {
     "ball": lambda r, n, s: Ball(s * r.normal(size=n), s * r.uniform(0.1, 2)),
     "ball, one point": lambda r, n, s: Ball(s * r.normal(size=n), 0.0),
     "simplex": lambda r, n, s: Simplex(n, s * r.uniform(0.1, 2)),
+    "capped simplex": lambda r, n, s: CappedSimplex(n, s * r.uniform(1, 2, n) * 2 / n, s),
     "l1 ball": lambda r, n, s: L1Ball(s * r.normal(size=n), s * r.uniform(0.1, 2)),
     "ellipsoid": random_ellipsoid,
     "halfspace": lambda r, n, s: Halfspace(r.normal(size=n) * 10 ** r.uniform(-3, 3), s * r.normal()),

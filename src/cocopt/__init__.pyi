@@ -34,13 +34,16 @@ from cocopt.geometry.project import project as project
 from cocopt.registry import register as register
 from cocopt.sets import Ball as Ball
 from cocopt.sets import Box as Box
+from cocopt.sets import CappedSimplex as CappedSimplex
 from cocopt.sets import ConvexSet as ConvexSet
 from cocopt.sets import Ellipsoid as Ellipsoid
 from cocopt.sets import Halfspace as Halfspace
 from cocopt.sets import L1Ball as L1Ball
+from cocopt.sets import Orthant as Orthant
 from cocopt.sets import Polyhedron as Polyhedron
 from cocopt.sets import Product as Product
 from cocopt.sets import Simplex as Simplex
+from cocopt.sets import Space as Space
 from cocopt.state import load as load
 
 __version__: str

@@ -8,7 +8,7 @@ from fractions import Fraction
 import cvxpy as cp
 import numpy as np
 
-from cocopt import Ball, Box, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
+from cocopt import Ball, Box, CappedSimplex, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
 
 TIGHT = {
     "tol_gap_abs": 1e-13,
@@ -42,6 +42,10 @@ def conditions(K, x, unit):
         return [cp.norm(x - K.center / unit) <= K.radius / unit]
     if isinstance(K, Simplex):
         return [x >= 0, cp.sum(x) == K.total / unit]
+    if isinstance(K, CappedSimplex):
+        finite = np.isfinite(K.caps)
+        bounds = [x[finite] <= K.caps[finite] / unit] if finite.any() else []
+        return [x >= 0, cp.sum(x) == K.total / unit, *bounds]
     if isinstance(K, L1Ball):
         return [cp.norm1(x - K.center / unit) <= K.radius / unit]
     if isinstance(K, Halfspace):

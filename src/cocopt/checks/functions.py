@@ -14,6 +14,7 @@ from cocopt.errors import InvalidInput
 __all__ = ["check_function", "check_points"]
 
 _POINTS = 20
+_REDRAWN = 50  # how often points outside of the domain are drawn anew
 _STEP = 1e-6  # of the difference quotient, relative to the point
 _SLOPE = 1e-4  # the accuracy of the difference quotient, relative to the gradient
 _SMOOTH = 0.8  # the share of points at which a convex function may be expected to be differentiable
@@ -23,7 +24,11 @@ def check_points(subject: Any, points: ArrayLike | None, seed: int) -> Array:
     """The points (P, ..., n) to check at: those that are given, or normally distributed ones."""
     rng, dim, batch = as_generator(seed), subject.dim or 2, tuple(subject.batch)
     if points is None:
-        return rng.normal(size=(_POINTS, *batch, dim))
+        drawn = rng.normal(size=(_POINTS, *batch, dim))
+        if hasattr(subject, "in_domain"):  # a loss; if its domain is small, points must be given
+            for _ in range(_REDRAWN):
+                drawn = np.where(subject.in_domain(drawn)[..., None], drawn, rng.normal(size=drawn.shape))
+        return drawn
     given = require_finite("points", as_points("points", points, dim))
     if given.shape[1:] != (*batch, dim) or len(given) < 2:
         raise InvalidInput(f"points: expected shape (P, {', '.join(map(str, (*batch, dim)))}), got {given.shape}")

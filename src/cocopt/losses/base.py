@@ -21,7 +21,7 @@ from cocopt.arrays import (
 from cocopt.errors import InvalidInput, NotStorable
 from cocopt.losses.second_order import Neighborhood, QuadraticForm, SecondOrder
 
-__all__ = ["Loss", "as_labelled", "as_regression", "as_vector", "one_or_many"]
+__all__ = ["Loss", "as_labelled", "as_regression", "as_residual", "as_vector", "one_or_many"]
 
 
 class Loss(ABC):
@@ -67,6 +67,18 @@ class Loss(ABC):
     def check_points(self, x: ArrayLike) -> Array:
         """Points (..., n) whose leading axes fit those of the data."""
         return check_points(x, self.dim, self.batch)
+
+    def in_domain(self, x: ArrayLike) -> np.bool_ | np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether f(x) is finite, for each point of shape (..., n); True but for losses such as `NegativeLog`.
+
+        Examples
+        --------
+        >>> from cocopt import losses
+        >>> losses.NegativeLog([1.0, 1.0]).in_domain([[0.5, 0.5], [0.0, -1.0]])
+        array([ True, False])
+        """
+        points = self.check_points(x)
+        return np.ones(batch_shape(("data", self.batch), ("x", points.shape[:-1])), dtype=bool)[()]
 
     def raise_nonfinite(self, x: Array) -> Never:
         """Finds the argument that made a result infinite or NaN, and says so."""
@@ -170,6 +182,15 @@ def as_labelled(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array, tuple[int, ..
     """Features, labels, and their leading axes."""
     features, labels = as_vector("u", u), as_floats("v", v)
     return features, labels, batch_shape(("u", features.shape[:-1]), ("v", labels.shape))
+
+
+def as_residual(
+    u: ArrayLike, y: ArrayLike, name: str | None = None, parameter: ArrayLike = 0.0
+) -> tuple[Array, Array, Array, tuple[int, ...]]:
+    """The data of the residual ⟨u, x⟩ − y, a further parameter of that name, and their leading axes."""
+    features, target, further = as_vector("u", u), as_floats("y", y), as_floats(name or "parameter", parameter)
+    parts = ("u", features.shape[:-1]), ("y", target.shape), (name or "parameter", further.shape)
+    return features, target, further, batch_shape(*parts)
 
 
 def as_regression(H: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:

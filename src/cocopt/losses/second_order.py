@@ -18,8 +18,18 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array
+from cocopt.tolerances import TINY
 
-__all__ = ["Kink", "Neighborhood", "QuadraticForm", "SecondOrder", "leading_entries", "merge_equal_kinks"]
+__all__ = [
+    "Kink",
+    "Neighborhood",
+    "QuadraticForm",
+    "SecondOrder",
+    "absolute_residuals",
+    "leading_entries",
+    "merge_equal_kinks",
+    "residual_entries",
+]
 
 
 class QuadraticForm(NamedTuple):
@@ -108,3 +118,51 @@ def merge_equal_kinks(H: Array, y: Array) -> tuple[Kink, ...]:
         return ()
     distinct, counts = np.unique(np.concatenate([H, y[..., None]], axis=-1), axis=0, return_counts=True)
     return tuple(Kink(k * one[:, :-1], k * one[:, -1]) for one, k in zip(distinct, counts, strict=True))
+
+
+def absolute_residuals(
+    rows: tuple[float, Array, Array],
+    slope: Array,
+    size: float,
+    x: Array,
+    smoothing: float,
+    exact_kinks: Neighborhood | None,
+) -> SecondOrder:
+    """Σ_k slope_k·s_k + size·|s_k| with the residuals s_k = ⟨u_k, x⟩ − y_k.
+
+    |s| ≥ p s if |p| ≤ 1; it is smoothed to √(s² + μ²), whose derivative is such a p.
+
+    Parameters
+    ----------
+    rows : (weight, ndarray (K, n), ndarray (K,))
+        How often each term counts, u and y.
+    slope : ndarray (K,)
+    size : float
+    x, smoothing, exact_kinks
+        See `cocopt.losses.Loss.second_order`.
+    """
+    weight, u, y = rows
+    s = u @ x - y
+    root = np.sqrt(s**2 + smoothing**2) + TINY
+    p, curvature, smooth = s / root, (smoothing / root) ** 2 / root, root
+    kinks: tuple[Kink, ...] = ()
+    if exact_kinks is not None:
+        near = np.abs(u @ exact_kinks.point - y) <= exact_kinks.radius
+        kinks = merge_equal_kinks(size * weight * u[near][:, None, :], size * weight * y[near][:, None])
+        p, curvature, smooth = np.where(near, 0.0, p), np.where(near, 0.0, curvature), np.where(near, 0.0, root)
+    derivative = slope + size * p
+    return SecondOrder(
+        weight * float((slope * s + size * np.abs(s)).sum()),
+        minorant=weight * float((derivative * s).sum()),
+        smoothed=weight * float((slope * s + size * smooth).sum()),
+        gradient=weight * derivative @ u,
+        hessian=weight * size * (u.T * curvature) @ u,
+        kinks=kinks,
+    )
+
+
+def residual_entries(batch: tuple[int, ...], count: int, u: Array, *numbers: Array) -> tuple[float, list[Array]]:
+    """(weight, [u (K, n), further data (K,), …]) of the first ``count`` rounds, as `leading_entries`."""
+    weight, features = leading_entries(batch, count, u, 1)
+    others = [leading_entries(batch, count, number, 0)[1] for number in numbers]
+    return weight, [np.broadcast_to(features, (len(features), u.shape[-1])), *others]
