@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cocopt import CLASP, Box, problems
+from cocopt import CLASP, Box, problems, run
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm
 
@@ -90,3 +90,16 @@ def test_a_missing_constant_is_named(name: str) -> None:
     }
     with pytest.raises(InvalidInput, match=f"own: expected {name}, got none: .* by the option {name}="):
         recorded(makes[name], Bare())
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "message"),
+    [
+        ("polyak", "polyak: expected a problem whose constraint never changes, got 'drone', whose constraint does$"),
+        ("jenatton", "jenatton: expected .* does; jenatton:hard=true is for constraints that change$"),
+    ],
+)
+def test_methods_for_fixed_constraints_are_refused_before_anything_runs(algorithm: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        run("drone", algorithm, trials=1, rounds=2)
+    assert run("drone", "jenatton:hard=true", trials=1, rounds=2, jobs=1).trials == 1

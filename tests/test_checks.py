@@ -47,7 +47,7 @@ def test_a_callable_is_supplied_again():
         check_algorithm(make, K=Box(0.0, 2.0, dim=2), rounds=16)
 
 
-class Space(Halfspace):
+class WholeSpace(Halfspace):
     """A set that returns the very array that it is asked to project, where that lies inside."""
 
     def project_unchecked(self, point):
@@ -55,8 +55,8 @@ class Space(Halfspace):
 
 
 def test_sets_that_return_their_input(registry):
-    register(Space)
-    check_algorithm(lambda K, start: CLASP(K, start=start), K=Space(np.ones(2), 5.0), seed=3)
+    register(WholeSpace)
+    check_algorithm(lambda K, start: CLASP(K, start=start), K=WholeSpace(np.ones(2), 5.0), seed=3)
 
 
 class ModifiedTell:
@@ -306,3 +306,8 @@ def test_a_learner_that_remembers_may():
 def test_streams_must_be_long_enough():
     with pytest.raises(InvalidInput, match="rounds: expected at least 16, got 10"):
         check_algorithm(lambda K, start: CLASP(K, start=start), rounds=10)
+
+
+def test_a_class_in_place_of_a_function_is_explained() -> None:
+    with pytest.raises(InvalidInput, match=r"lambda K, start: CLASP\(K, start=start\), got the class CLASP"):
+        check_algorithm(CLASP)

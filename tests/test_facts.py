@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cocopt import CLASP, Ball, Box, constraints, registry, state, steps
+from cocopt import CLASP, Ball, Box, constraints, losses, registry, state, steps
 from cocopt.algorithms.base import Feedback
 from cocopt.algorithms.facts import Rate, Rates
 from cocopt.algorithms.queues import row_queues
@@ -143,3 +143,35 @@ def test_restored_queues_have_one_number_per_trial_and_row() -> None:
     for bad in (np.ones((4, 3), dtype=np.float32), np.full((4, 3), np.inf), "queues", 1.0, [1.0]):
         with pytest.raises(StateError, match="queues"):
             restored(bad)
+
+
+# ------------------------------------------------------------------------------------------------ extreme constants
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("jenatton", {"lipschitz": 1e-320, "bound": 4.0}),
+        ("mahdavi", {"horizon": 10, "lipschitz": 1e-320, "bound": 1.0}),
+        ("mahdavi", {"horizon": 10, "lipschitz": 1e300, "bound": 1.0}),
+        ("yu-neely", {"horizon": 10, "lipschitz": 1e300}),
+        ("recoo", {"epsilon": 400.0}),
+    ],
+)
+def test_constants_with_which_an_update_overflows_are_an_error(name: str, options: dict[str, float]) -> None:
+    def play() -> None:
+        learner = registry.classes("algorithm")[name](Box(-1.0, 1.0, dim=2), **options)
+        for _ in range(50):
+            assert np.isfinite(learner.ask()).all()
+            learner.tell(losses.Distance([0.3, -0.4]), constraints.Affine(np.eye(2), [0.5, 0.5]))
+
+    with np.errstate(all="ignore"), pytest.raises(InvalidInput):
+        play()
+
+
+def test_what_a_users_function_raises_is_not_changed() -> None:
+    def divide(x: np.ndarray) -> float:
+        return 1.0 / 0.0
+
+    with pytest.raises(ZeroDivisionError):
+        CLASP(K).tell(losses.Function(divide, np.cos))

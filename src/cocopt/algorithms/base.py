@@ -249,7 +249,13 @@ class Learner(ABC):
         except ValueError:
             self._require_batches(loss, constraint)  # arrays that do not broadcast have numpy's error, which names none
             raise
+        except (OverflowError, ZeroDivisionError) as error:
+            if not _raised_here(error):  # but by a user's callable
+                raise
+            raise self._overflow() from error
         x = np.asarray(update.x)
+        if update.method == "set" and not all_finite(x):  # the ladder checks what it finds
+            raise self._overflow()
         x.setflags(write=False)
         feasible, infeasible = update.feasible, None
         if feasible is np.True_:
@@ -261,6 +267,12 @@ class Learner(ABC):
         t, losses = feedback.t, feedback.losses
         self._state = make_tuple(_State, (t, losses, x, ledger, update.memory))
         return make_tuple(Round, (t, feedback.value, feedback.rows, violation, update.step, update.method, feasible))
+
+    def _overflow(self) -> InvalidInput:
+        return InvalidInput(
+            f"tell: expected constants, gradients and rows of moderate size, got some with which the update of "
+            f"{type(self).__name__} overflows"
+        )
 
     def _evaluate_round(
         self, before: _State, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None
@@ -393,6 +405,14 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+def _raised_here(error: BaseException) -> bool:
+    """Whether the exception comes from a line of this package."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("cocopt.")
 
 
 @cache

@@ -55,8 +55,8 @@ class DriftPlusPenalty(Learner):
     >>> learner = DriftPlusPenalty(Box(0.0, 1.0, dim=2), horizon=400, start=[1.0, 1.0])
     >>> for t in range(400):
     ...     record = learner.tell(losses.Linear([-1.0, 0.0]), constraints.Affine([1.0, 0.0], 0.5))
-    >>> learner.ask().round(2)
-    array([0.99, 1.  ])
+    >>> bool(learner.ledger.ccv_soft < 0.1 * 400)  # x oscillates around the limit: the average violation is small
+    True
     """
 
     name = "drift-plus-penalty"

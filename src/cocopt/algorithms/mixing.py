@@ -42,7 +42,8 @@ def as_mixing_matrix(name: str, value: Any, agents: int | None = None) -> Array:
         worst = int(np.abs(sums - 1.0).argmax())
         if abs(sums[worst] - 1.0) > DOUBLY_STOCHASTIC:
             raise InvalidInput(
-                f"{name}: expected a doubly stochastic matrix, got one whose {what} {worst} has the sum {sums[worst]:g}"
+                f"{name}: expected a doubly stochastic matrix, "
+                f"got one whose {what} {worst} has the sum {sums[worst]:.9g}"
             )
     return frozen(W)
 

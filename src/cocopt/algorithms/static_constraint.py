@@ -31,7 +31,8 @@ class StaticConstraint(NamedTuple):
         if not self.constraint.equals(revealed):
             raise InvalidInput(
                 f"constraint: expected the same constraint in every round, which {self.algorithm} is made for, got "
-                f"another one in round {feedback.t}; algorithms for constraints that change are CLASP and all that "
+                f"another one in round {feedback.t} (constraints are the same if their classes and numbers are, black "
+                "boxes if they call the same functions); algorithms for constraints that change are CLASP and all that "
                 "`cocopt list algorithms` calls dynamic"
             )
         return self

@@ -161,6 +161,7 @@ class Yi2023(Learner):
 
     def mixing_matrix(self, t: int) -> Array | None:
         """W_t, a doubly stochastic matrix (N, N); None without a network."""
+        t = positive_int("t", t)
         if self.agents is None or self._fixed is not None:
             return self._fixed
         if callable(self.network):

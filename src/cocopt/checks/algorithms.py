@@ -91,6 +91,12 @@ def check_algorithm(
     ...
     AssertionError: Careless(Box(...), t=0): ask() returns an array that can be written to
     """
+    if isinstance(make, type):
+        name = make.__name__
+        raise InvalidInput(
+            f"make: expected a function of (K, start), such as lambda K, start: {name}(K, start=start), "
+            f"got the class {name}"
+        )
     if not callable(make):
         raise InvalidInput(f"make: expected a function of (K, start), got {describe(make)}")
     if K is not None:

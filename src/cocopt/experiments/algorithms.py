@@ -52,6 +52,18 @@ class Algorithm:
     options: Mapping[str, Any] = field(default_factory=dict)
     identity: Any = None
 
+    def _require_fit(self, problem: Problem) -> None:
+        """Refuses a method for constraints that never change where they do, unless options make it one for others."""
+        facts, others = getattr(self.make, "facts", None), getattr(self.make, "dynamic_options", {})
+        changed = bool(others) and all(self.options.get(name) == value for name, value in others.items())
+        if facts is None or facts.constraints != "static" or problem.static is not False or changed:
+            return
+        hint = f"; {Spec(self.label.partition(':')[0], others)} is for constraints that change" if others else ""
+        raise InvalidInput(
+            f"{self.label}: expected a problem whose constraint never changes, got {problem.name!r}, whose constraint "
+            f"does{hint}"
+        )
+
     def build(self, problem: Problem, rounds: int, start: Array) -> Learner:
         """A learner at the start points of some trials.
 
@@ -60,6 +72,7 @@ class Algorithm:
         another form of most methods; so it is passed only where it is required, or where the option's value is
         ``problem``, which stands for the problem's own.
         """
+        self._require_fit(problem)
         supplied = {"horizon": rounds, **problem.algorithm_defaults}
         known = {"strong_convexity": problem.strong_convexity or None, **supplied}
         asked = inspect.signature(self.make).parameters

@@ -111,10 +111,11 @@ def dask(work: Work, chunks: Mapping[int, Chunk], jobs: int | None) -> Outcomes:
 
 def _dask_outcome(future: Any) -> Outcome:
     from distributed import CancelledError, KilledWorker
+    from distributed.comm import CommClosedError
 
     try:
         outcome: Outcome = future.result()
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:
         raise EngineFailed("Dask: the connection to the scheduler is lost") from error
     except KilledWorker as error:
         raise EngineFailed(f"Dask: several workers ended while they computed the same chunk: {error}") from error

@@ -131,21 +131,22 @@ def applicable(problem: Problem, rounds: int) -> tuple[dict[str, str], dict[str,
     for name, cls in registry.classes("algorithm").items():
         if not cls.__module__.startswith("cocopt."):
             continue
-        title = cls.title or cls.__name__
-        spec = Spec(name, {**_regime(cls, problem), **({} if problem.static else cls.dynamic_options)})
+        others = {} if problem.static else cls.dynamic_options
+        title = (cls.title or cls.__name__) + (f" ({', '.join(others)})" if others else "")
+        spec = Spec(name, {**_regime(cls, problem), **others})
         if (problem.name, name) in _IMPOSSIBLE:
             skipped[title] = _IMPOSSIBLE[problem.name, name]
             continue
+        if cls.facts.constraints == "static" and not problem.static and not others:
+            skipped[title] = "it is for constraints that do not change"
+            continue
         try:
             (algorithm,) = resolve(str(spec))
-            learner = algorithm.build(problem, rounds, problem.start(0, np.arange(1)))
+            algorithm.build(problem, rounds, problem.start(0, np.arange(1)))
         except InvalidInput as error:
             skipped[title] = str(error).partition(": the problem")[0]
             continue
-        if learner.static and not problem.static:
-            skipped[title] = "it is for constraints that do not change"
-        else:
-            chosen[title] = str(spec)
+        chosen[title] = str(spec)
     return chosen, skipped
 
 

@@ -42,8 +42,8 @@ class Listing(NamedTuple):
         from rich.table import Table
 
         table = Table(title=self.title, title_justify="left")
-        for name in self.header:
-            table.add_column(name, overflow="fold")
+        for i, name in enumerate(self.header):
+            table.add_column(name, overflow="fold", no_wrap=i == 0)
         for row in self.rows:
             table.add_row(*map(escape, row))
         return table
@@ -79,12 +79,17 @@ def _needs() -> Listing:
     rows = []
     for name, cls in registry.classes("algorithm").items():
         facts = cls.facts or _UNKNOWN
-        needed = needs(cls)
-        chosen = [option for option in options(cls) if option not in needed]
-        needed += [facts.assumes] if facts.assumes else []
-        rows.append([name, ", ".join(needed) or "nothing", facts.oracle, facts.provenance, ", ".join(chosen)])
-    header = ["algorithm", "needs", "work per round", "provenance", "options"]
-    return Listing("Algorithms: what they need and do", header, rows)
+        needed = [*needs(cls), facts.assumes] if facts.assumes else needs(cls)
+        rows.append([name, ", ".join(needed) or "nothing", facts.oracle])
+    return Listing("Algorithms: what they need and do", ["algorithm", "needs", "work per round"], rows)
+
+
+def _origins() -> Listing:
+    rows = []
+    for name, cls in registry.classes("algorithm").items():
+        needed, facts = needs(cls), cls.facts or _UNKNOWN
+        rows.append([name, ", ".join(own for own in options(cls) if own not in needed), facts.provenance])
+    return Listing("Algorithms: options and provenance", ["algorithm", "options", "provenance"], rows)
 
 
 _UNKNOWN = Facts(0, "", "")  # of an algorithm that says nothing about itself
@@ -113,7 +118,7 @@ def _first_line(cls: type[Any]) -> str:
 
 
 _TABLES: dict[str, tuple[Callable[[], Listing], ...]] = {
-    "algorithms": (_rates, _needs),
+    "algorithms": (_rates, _needs, _origins),
     "problems": (_problems,),
     "sets": (_classes("set", "Sets"),),
     "losses": (_classes("loss", "Losses"),),

@@ -342,7 +342,9 @@ def best_piecewise(
     (array([3, 6]), array([0.    , 0.8333]))
     """
     ends = _numbers("breakpoints", breakpoints, increasing=True)
-    if switches is not None and (isinstance(switches, bool) or not isinstance(switches, int) or switches < 0):
+    if switches is not None and (
+        isinstance(switches, bool) or not isinstance(switches, int | np.integer) or switches < 0
+    ):
         raise InvalidInput(f"switches: expected a non-negative integer or None, got {describe(switches)}")
     streams, marks = _dispatch("best_piecewise", arguments, options, _problem_with_marks, _lists_with_marks)
     if ends and ends[-1] >= streams.horizon:

@@ -83,8 +83,8 @@ class Problem:
     strong_convexity: float = 0.0
     #: whether some point of K satisfies all constraints, if that is known beforehand
     feasible: bool | None = None
-    #: whether the constraint is the same in every round
-    static: bool = False
+    #: whether the constraint is the same in every round, if that is known
+    static: bool | None = None
     #: rounds that are drawn at once, from one random stream per trial
     block_rounds: ClassVar[int] = 256
     #: the number of agents, if each has losses and constraints of its own: `start` is then (B, agents, n), what a round

@@ -68,6 +68,7 @@ class Drift(DeterministicProblem):
     name = "drift"
     rounds = 10_000
     feasible = True
+    static = False
     lipschitz_g = 1.0
 
     def __init__(self, kappa: float = 1.0, beta: float = 0.5, margin: float = 1e-6, rounds: int = 10_000) -> None:

@@ -57,6 +57,7 @@ class Drone(BlockProblem):
     rounds = 1000
     strong_convexity = 1.0
     feasible = True
+    static = False
     lipschitz_f = _RADIUS + _REACH
     lipschitz_g = 1.0
     bound = _RADIUS + _FAR

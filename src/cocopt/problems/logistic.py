@@ -52,6 +52,7 @@ class LogisticRegression(BlockProblem):
     name = "logistic"
     rounds = 500
     feasible = True
+    static = False
     lipschitz_f = sqrt(_N) / (1.0 + exp(-_REACH * sqrt(_N)))
     lipschitz_g = 1.0
     bound = max(_REACH + _ORBIT - _LEAST, _LARGEST)

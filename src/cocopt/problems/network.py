@@ -69,6 +69,7 @@ class Network(BlockProblem):
     name = "network"
     rounds = 1000
     feasible = True
+    static = False
     lipschitz_f = (_N * (1.0 + _TRUTH) + _NOISE) * sqrt(_MEASUREMENTS * _MEASUREMENTS * _N)
     lipschitz_g = 2.0 * sqrt(_N)
     bound = 2.0 * _N + 1.0

@@ -61,6 +61,7 @@ class Regression(BlockProblem):
     name = "olr"
     rounds = 100
     feasible = True
+    static = False
 
     def __init__(
         self,

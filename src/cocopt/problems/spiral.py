@@ -57,6 +57,7 @@ class Spiral(DeterministicProblem):
     name = "spiral"
     rounds = 10_000
     feasible = True
+    static = False
     lipschitz_f = 1.0
     lipschitz_g = 1.0
     bound = 2.0 * sqrt(2.0) + 1.0

@@ -56,6 +56,7 @@ class WineSVM(BlockProblem):
     name = "svm"
     rounds = _WINES
     feasible = False
+    static = False
     block_rounds = _WINES
 
     def __init__(self) -> None:

@@ -59,6 +59,7 @@ class Tracking(BlockProblem):
     rounds = 5000
     strong_convexity = 1.0
     feasible = True
+    static = False
 
     def __init__(self, limits: Literal["always", "rarely"] = "always") -> None:
         self.limits = one_of("limits", limits, "always", "rarely")

@@ -57,6 +57,7 @@ class Trap(DeterministicProblem):
     name = "trap"
     rounds = 10_000
     feasible = True
+    static = True
     lipschitz_g = 1.0
 
     def __init__(self, a: float = 4.0, c: float = 10.0) -> None:

@@ -63,6 +63,7 @@ class Zigzag(DeterministicProblem):
     name = "zigzag"
     rounds = 10_000
     feasible = True
+    static = False
     lipschitz_f = 1.0
 
     def __init__(self, regret: float = 1.0, rounds: int = 10_000) -> None:

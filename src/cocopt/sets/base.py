@@ -108,9 +108,10 @@ class ConvexSet(ABC):
         >>> Ball(0, 2.0, dim=2).minimise_linear([3.0, -4.0])
         array([-1.2,  1.6])
         """
-        return self.minimise_linear_unchecked(
-            require_moderate("direction", as_points("direction", direction, self.dim))
-        )
+        given = require_finite("direction", as_points("direction", direction, self.dim))
+        size = np.abs(given).max(axis=-1, keepdims=True)
+        extreme = (size > 1e100) | ((size > 0.0) & (size < 1e-100))  # whose squares overflow or underflow
+        return self.minimise_linear_unchecked(given / np.where(extreme, size, 1.0) if extreme.any() else given)
 
     def separate(self, point: ArrayLike) -> Array:
         """Normals n with ⟨n, point − z⟩ > 0 for all z in K, of shape (..., n); 0 for points of K.
