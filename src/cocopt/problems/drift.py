@@ -49,6 +49,7 @@ class Drift(DeterministicProblem):
         β, the exponent of the steps that the angles are made for.
     margin : float
         Moves the half-planes outwards, so that the intersection of all keeps an interior.
+        With 0 the intersection is too thin for the comparator: run it without regret.
     rounds : int
         The number of rounds that the instance is made for; there are no more than these. For κ = 0 the angles depend on
         it.

@@ -46,7 +46,8 @@ class Zigzag(DeterministicProblem):
     regret : float
         R ≥ 0.
     rounds : int
-        T ≥ 64(R + 1), so that N ≥ 2; there are no more rounds than these.
+        T ≥ 64(R + 1), so that N ≥ 2; there are no more rounds than these. A run of fewer rounds sees the first phases
+        alone: for a shorter instance pass this option.
 
     References
     ----------
