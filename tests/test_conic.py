@@ -26,7 +26,7 @@ def test_the_conic_method_agrees_with_the_kernels_for_far_targets(K: Any, reach:
         A, z = rng.normal(size=(3, 6)), K.project(rng.normal(size=6))
         b, y = A @ z + 0.1 * rng.random(3), z + reach * np.abs(rng.normal(size=2)) @ A[:2] + 0.3 * rng.normal(size=6)
         max_multiplier = np.full(3, np.inf) if k % 2 else reach * rng.uniform(0.0, 2.0, 3)
-        x, _, status, _ = solve_batch(K, constraints.Affine(A, b), y, max_multiplier)
+        x, _, status, _ = solve_batch(Request(K, constraints.Affine(A, b), y, max_multiplier))
         by_cones = solve_conic(Request(K, constraints.Affine(A, b), y, max_multiplier))
         if status == 0 and by_cones.status == 0:
             solved += 1

@@ -16,6 +16,7 @@ import cocopt
 from cocopt import Ball, Box, Ellipsoid, L1Ball, Simplex, constraints
 from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry.batch import solve_batch
+from cocopt.geometry.problem import Request
 
 
 @pytest.mark.parametrize("kind", SETS)
@@ -173,7 +174,7 @@ def test_an_overflow_inside_a_kernel_is_no_error(n: int) -> None:
     K, g = Ball(0.0, float(np.linalg.norm(c)), dim=n), constraints.Affine(A, A @ c)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        solve_batch(K, g, c - 1e12, None)  # the kernel itself is silent
+        solve_batch(Request(K, g, c - 1e12))  # the kernel itself is silent
         np.testing.assert_allclose(cocopt.project(K, g, c - 1e12), c, rtol=1e-9)
 
 
@@ -187,7 +188,7 @@ def test_many_dependent_rows_do_not_overflow(seed: int) -> None:
     K = Box(0.0, 1.0, dim=50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = solve_batch(K, g, y, None)
+        found = solve_batch(Request(K, g, y))
     assert found is not None
     x, nu, status, _ = found
     assert not status.any()
@@ -208,7 +209,7 @@ def test_rows_that_nearly_all_bind(n: int, M: int, apart: float | None) -> None:
     if apart is not None:
         A[:, M // 2 :] = A[:, : M - M // 2] + apart * rng.normal(size=(60, M - M // 2, n))
     g, K = constraints.Affine(A, np.matvec(A, inside) + 0.02 * rng.uniform(size=(60, M))), Box(0.0, 1.0, dim=n)
-    found = solve_batch(K, g, y, None)
+    found = solve_batch(Request(K, g, y))
     assert found is not None
     x, nu, status, method = found
     assert method == "kernel"

@@ -10,7 +10,7 @@ import numpy as np
 
 from cocopt import kernels
 from cocopt.arrays import Array, all_finite
-from cocopt.constraints import Constraint
+from cocopt.geometry.problem import Request
 from cocopt.kernels import contiguous
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet, Polyhedral
@@ -31,18 +31,12 @@ _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs 
 Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, method
 
 
-def solve_batch(
-    K: ConvexSet,
-    constraint: Constraint,
-    point: Array,
-    max_multiplier: Array | None,
-    max_multiplier_sum: Array | None = None,
-) -> Batch | None:
-    """The hinge prox of all trials; None if another method is needed.
+def solve_batch(request: Request) -> Batch | None:
+    """The answer for all trials if the rows are affine and few; None if another method is needed.
 
-    The multipliers are bounded one by one or in their sum; if neither, it is the projection. The multiplier of a single
-    row is always bounded by ``max_multiplier``.
+    The multiplier of a single row is always bounded by ``max_multiplier``.
     """
+    K, constraint, point, max_multiplier, max_multiplier_sum, _, _, _ = request
     affine = constraint.affine()
     if affine is None:
         return None

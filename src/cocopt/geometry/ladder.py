@@ -13,6 +13,7 @@ its optimality conditions:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,10 @@ def _cuts_apply(request: Request) -> bool:
     return request.constraint.affine() is None if request.K.conic else request.projects
 
 
-#: the ladder, in the order in which methods are tried
+#: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch,)
+
+#: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (
     *STRUCTURED,
     Method("cuts", _cuts_apply, solve_by_cuts, lambda _: "cutting planes from values and subgradients"),
@@ -54,14 +58,13 @@ def solve(request: Request) -> Projection:
 
     If all trials are feasible, ``feasible`` is one `np.True_` and ``least_violation`` one 0.
     """
-    K, constraint, point, max_multiplier, max_multiplier_sum, _, _, _ = request
     try:
-        found = solve_batch(K, constraint, point, max_multiplier, max_multiplier_sum)
+        found = _solve_all(request)
     except RuntimeWarning:  # of an overflow, where warnings are errors: the statuses report what it did
         with ignore_fp_warnings():  # (not always, since that takes as long as a small projection)
-            found = solve_batch(K, constraint, point, max_multiplier, max_multiplier_sum)
+            found = _solve_all(request)
     except ValueError:
-        trial_shape(constraint, point)  # raises if the leading axes do not fit
+        trial_shape(request.constraint, request.point)  # raises if the leading axes do not fit
         raise
     if found is None:
         return _solve_each(request, *_project_onto_set(request), None, "set")
@@ -69,6 +72,15 @@ def solve(request: Request) -> Projection:
     if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
         return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
     return _solve_remaining(request, found)
+
+
+def _solve_all(request: Request) -> Batch | None:
+    """The first stage: what the first of BATCH_METHODS that applies found; None if none does."""
+    for method in BATCH_METHODS:
+        found = method(request)
+        if found is not None:
+            return found
+    return None
 
 
 def _solve_remaining(request: Request, found: Batch) -> Projection:

@@ -128,7 +128,7 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[Array, Array] | None:
     """The projection of a point onto K ∩ {A x ≤ b}, K conic, and the rows' multipliers; None if it is empty."""
     request = Request(K, Affine(A, b), point)
-    found = solve_batch(K, request.constraint, point, None)
+    found = solve_batch(request)
     if found is not None and found[2] == CONVERGED:
         return found[0], found[1]
     outcome = solve_trial(request, STRUCTURED)
