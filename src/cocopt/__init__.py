@@ -20,17 +20,23 @@ __version__ = "0.1.0"
 # registered is exported. Type checkers read __init__.pyi.
 _EXPORTS = {
     "ConvexSet": "cocopt.sets",
+    "algorithms": "cocopt.algorithms",
     "checks": "cocopt.checks",
     "constraints": "cocopt.constraints",
     "errors": "cocopt.errors",
+    "experiments": "cocopt.experiments",
     "explain": "cocopt.geometry.project",
+    "hindsight": "cocopt.hindsight",
     "hinge_prox": "cocopt.geometry",
     "load": "cocopt.state",
+    "loads": "cocopt.state",
     "losses": "cocopt.losses",
     "metrics": "cocopt.metrics",
+    "problems": "cocopt.problems",
     "project": "cocopt.geometry.project",
     "register": "cocopt.registry",
     "run": "cocopt.experiments",
+    "sets": "cocopt.sets",
     "steps": "cocopt.steps",
     "theory": "cocopt.theory",
 }

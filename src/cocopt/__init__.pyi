@@ -1,9 +1,14 @@
 # What type checkers see: one line per public name.
+from cocopt import algorithms as algorithms
 from cocopt import checks as checks
 from cocopt import constraints as constraints
 from cocopt import errors as errors
+from cocopt import experiments as experiments
+from cocopt import hindsight as hindsight
 from cocopt import losses as losses
 from cocopt import metrics as metrics
+from cocopt import problems as problems
+from cocopt import sets as sets
 from cocopt import steps as steps
 from cocopt import theory as theory
 from cocopt.algorithms import CLASP as CLASP
@@ -45,5 +50,6 @@ from cocopt.sets import Product as Product
 from cocopt.sets import Simplex as Simplex
 from cocopt.sets import Space as Space
 from cocopt.state import load as load
+from cocopt.state import loads as loads
 
 __version__: str

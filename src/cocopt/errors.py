@@ -25,6 +25,7 @@ __all__ = [
     "NotStorable",
     "SolverFailure",
     "StateError",
+    "SuspiciousInput",
     "TrialFailed",
 ]
 
@@ -41,6 +42,13 @@ class InvalidInput(CocoptError, ValueError):
     Traceback (most recent call last):
     ...
     cocopt.errors.InvalidInput: upper: expected finite numbers or infinities, got nan at index (1,)
+    """
+
+
+class SuspiciousInput(UserWarning):
+    """A warning: what was passed is allowed, but can hardly be meant.
+
+    It is given once: steps so small that nothing moves, gradients that contradict values, an action of another round.
     """
 
 

@@ -172,19 +172,26 @@ class Ledger:
             Whether no point of K satisfied the constraint.
         """
         given = {"loss": loss, "rows": rows, "past": past, "infeasible": infeasible}
-        return self.with_round(
-            **{name: None if value is None else as_floats(name, value) for name, value in given.items()}
-        )[0]
+        arrays = (None if value is None else as_floats(name, value) for name, value in given.items())
+        return self.with_round(*arrays)[0]
 
     def with_round(
-        self, loss: ArrayLike | None, rows: ArrayLike | None, past: ArrayLike | None, infeasible: ArrayLike | None
+        self,
+        loss: ArrayLike | None,
+        rows: ArrayLike | None,
+        past: ArrayLike | None,
+        infeasible: ArrayLike | None,
+        rounds: int = 1,
     ) -> tuple[Ledger, Value]:
-        """What `after` returns, and the violation max(0, max_i g_{t,i}(x_t)) of the round."""
+        """What `after` returns, and the violation max(0, max_i g_{t,i}(x_t)) of the round.
+
+        ``rounds`` is 0 for the second half of a round that has been counted.
+        """
         if past is not None:
             _require_history(self._history)
         return self._plus(
             kernels.add_round,
-            1,
+            rounds,
             _ZERO if loss is None else loss,
             _NO_ROWS if rows is None else rows,
             _ZERO if past is None else past,

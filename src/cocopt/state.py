@@ -27,7 +27,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, BinaryIO, NamedTuple, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,14 +56,17 @@ __all__ = [
     "as_numbers",
     "encode",
     "load",
+    "loads",
+    "pack",
     "read",
     "refusing",
     "restore",
+    "unpack",
     "write",
 ]
 
 #: the version of the file format that is written; every later version of cocopt reads the formats from 2 on
-VERSION = 2
+VERSION = 3
 _OLDEST = 2
 
 _HEADER = "cocopt.json"
@@ -106,12 +109,15 @@ NonNegativeRows: TypeAlias = Annotated[Array | None, Range(0.0, _LARGEST), Rows]
 # ---------------------------------------------------------------- files
 
 
-def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write(
+    path: str | os.PathLike[str] | BinaryIO, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> None:
     """Stores a JSON-able header and arrays; the file holds either all of the old state or all of the new one.
 
     The new file is written beside the old one under a temporary name, synced to disk, and renamed. A process that is
     killed meanwhile may leave a hidden ``.tmp`` file behind, which can be deleted. A target that exists and is no
-    regular file (a folder, a device, a pipe) is refused, since renaming would replace it.
+    regular file (a folder, a device, a pipe) is refused, since renaming would replace it. A file that is open for
+    writing gets the bytes as they are.
 
     Examples
     --------
@@ -123,7 +129,18 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     ...     state.read(path)
     ({'t': 3}, {'x': array([0.5, 1. ])})
     """
-    content = _pack(header, arrays)
+    content = pack(header, arrays)
+    if not isinstance(path, str | os.PathLike) and hasattr(path, "write"):
+        try:
+            path.write(content)
+        except TypeError as error:
+            raise InvalidInput(f"path: expected a file that takes bytes, got {describe(path)} ({error})") from error
+        return
+    _replace_file(path, content)
+
+
+def _replace_file(path: Any, content: bytes) -> None:
+    """Writes beside the target, syncs, renames."""
     target = Path(os.path.realpath(_as_path(path)))  # through a symbolic link, as an ordinary write would go
     if not target.parent.is_dir():  # the user's path, not that of the temporary file
         raise MissingFile(errno.ENOENT, "no such folder", str(target.parent))
@@ -155,7 +172,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+def read(path: str | os.PathLike[str] | BinaryIO) -> tuple[dict[str, Any], Arrays]:
     """The header and arrays that `write` stored, checked against the file's checksum.
 
     Raises
@@ -163,14 +180,23 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     StateError
         If the file is not one of cocopt's, is truncated or was changed, or has a format that cannot be read.
     """
+    if not isinstance(path, str | os.PathLike) and hasattr(path, "read"):
+        return unpack(path.read(), str(getattr(path, "name", "file")))
     try:
         kind = stat.S_IFMT(os.stat(_as_path(path)).st_mode)
     except FileNotFoundError:
         raise MissingFile(errno.ENOENT, "no such file", str(path)) from None
     if kind != stat.S_IFREG:  # a device or a pipe may have no end
         raise StateError(f"{path}: expected a cocopt state file, got {_KINDS.get(kind, 'a device')}")
-    content = Path(path).read_bytes()
-    foreign = StateError(f"{path}: expected a cocopt state file, got something else ({len(content)} bytes)")
+    return unpack(Path(_as_path(path)).read_bytes(), str(path))
+
+
+def unpack(content: bytes, name: str = "bytes") -> tuple[dict[str, Any], Arrays]:
+    """The header and arrays that `pack` made bytes of, checked; ``name`` is where they come from, in errors."""
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise InvalidInput(f"{name}: expected bytes, got {describe(content)}")
+    content = bytes(content)
+    foreign = StateError(f"{name}: expected a cocopt state file, got something else ({len(content)} bytes)")
     if not b"PK\x03\x04".startswith(content[:4]):
         raise foreign
     try:
@@ -180,8 +206,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         envelope = json.loads(members.pop(_HEADER), parse_constant=_refuse_constant)
         if not isinstance(envelope, dict) or envelope.get("format") != "cocopt":
             raise foreign
-        _check_version(path, envelope)
-        arrays = {name.removesuffix(".npy"): _array(data) for name, data in members.items()}
+        _check_version(name, envelope)
+        arrays = {member.removesuffix(".npy"): _array(data) for member, data in members.items()}
         header = envelope["header"]
         if not isinstance(header, dict) or len(arrays) != len(members):
             raise ValueError("no header, or two arrays of one name")
@@ -190,10 +216,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         raise
     except Exception as error:  # the readers of zip, JSON and npy raise nearly every kind of error on damaged data
         raise StateError(
-            f"{path}: expected a whole state file, got a truncated or damaged one ({type(error).__name__}: {error})"
+            f"{name}: expected a whole state file, got a truncated or damaged one ({type(error).__name__}: {error})"
         ) from error
     if not intact:
-        raise StateError(f"{path}: expected the content that was written, got another: the file was changed since")
+        raise StateError(f"{name}: expected the content that was written, got another: the file was changed since")
     return header, arrays
 
 
@@ -250,7 +276,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name}, which is no JSON")
 
 
-def _pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """A JSON-able header and arrays as the bytes of a state file."""
     stored = {}
     for name, array in _as_mapping("arrays", arrays).items():
         if not isinstance(array, np.ndarray | np.generic) or not _is_plain(array):
@@ -608,12 +635,12 @@ def as_numbers(value: Any, where: str, batch: tuple[int, ...], nan: bool = False
     return value
 
 
-def load(path: str | os.PathLike[str], **supplied: Any) -> Any:
+def load(path: str | os.PathLike[str] | BinaryIO, **supplied: Any) -> Any:
     """The learner that ``learner.save(path)`` stored, ready for its next round.
 
     Parameters
     ----------
-    path : path
+    path : path, or a file that is open for reading bytes
     **supplied
         What could not be stored and is needed again, by the name of the learner's own argument, such as
         ``K=...`` for a set whose class is not registered or ``steps=...`` for a callable.
@@ -633,9 +660,25 @@ def load(path: str | os.PathLike[str], **supplied: Any) -> Any:
     ...     bool((cocopt.load(path).ask() == learner.ask()).all())
     True
     """
-    header, arrays = read(path)
+    return _learner(str(getattr(path, "name", path)), *read(path), supplied)
+
+
+def loads(content: bytes, **supplied: Any) -> Any:
+    """The learner whose ``dumps()`` returned these bytes; else as `load`.
+
+    Examples
+    --------
+    >>> import cocopt
+    >>> learner = cocopt.CLASP(cocopt.Box(0.0, 1.0, dim=2), start=[0.5, 0.5])
+    >>> cocopt.loads(learner.dumps()).ask()
+    array([0.5, 0.5])
+    """
+    return _learner("bytes", *unpack(content), supplied)
+
+
+def _learner(where: str, header: dict[str, Any], arrays: Arrays, supplied: Mapping[str, Any]) -> Any:
     name = header.pop("algorithm", None)
     cls = registry.classes("algorithm").get(name) if isinstance(name, str) else None
     if cls is None:
-        raise StateError(f"{path}: expected the state of a registered algorithm, got {describe(name)}")
+        raise StateError(f"{where}: expected the state of a registered algorithm, got {describe(name)}")
     return cls.from_stored(header, arrays, supplied)

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import os
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import registry, state
+from cocopt.algorithms.constraint_memory import own_copy
 from cocopt.algorithms.facts import Facts, Rates
+from cocopt.algorithms.records import Asked, Feedback, LearnerState, Played, Round, Update, restored_rounds
+from cocopt.algorithms.watch import Watch, refuse_wrong_subgradients
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -32,13 +38,16 @@ from cocopt.arrays import (
     scalar,
     squared_norm,
 )
-from cocopt.constraints import Constraint
-from cocopt.errors import InvalidInput, NotStorable, StateError
+from cocopt.constraints import Constraint, Stack
+from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, StateError, SuspiciousInput
+from cocopt.geometry.project import solve_projection
 from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
 from cocopt.sets.base import ConvexSet
 
 __all__ = ["Feedback", "Learner", "Round", "Update", "check_lipschitz", "optional_scalar", "require_diameter"]
+
+RECENT_ACTIONS = 16  # so many earlier actions are compared with ``played``
 
 _ZERO = np.float64(0.0)
 
@@ -61,60 +70,6 @@ def check_lipschitz(assumed: float, lipschitz_f: float, lipschitz_g: float) -> N
     for name, constant in (("lipschitz_f", lipschitz_f), ("lipschitz_g", lipschitz_g)):
         if scalar(name, constant, nonnegative=True) > assumed:
             raise InvalidInput(f"{name}: expected at most the {assumed} given at construction, got {constant}")
-
-
-class Round(NamedTuple):
-    """The record of one round; arrays have the leading axes of the trials.
-
-    Examples
-    --------
-    >>> from cocopt import CLASP, Box, constraints, losses
-    >>> learner = CLASP(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
-    >>> learner.tell(losses.Linear([1.0, 0.0]), constraints.Affine([0.0, 1.0], 0.5)).violation
-    np.float64(0.5)
-    """
-
-    t: int  #: the round's number, from 1
-    loss: Any  #: f_t(x_t); 0 if no loss was revealed
-    rows: Array | None  #: g_{t,i}(x_t), (..., M)
-    violation: Any  #: max(0, max_i g_{t,i}(x_t))
-    step: Any  #: η_t; 0 if no step was taken
-    method: str  #: where on the ladder x_{t+1} was found, see `cocopt.explain`
-    feasible: Any  #: whether K and the constraint had a point in common
-
-
-class Feedback(NamedTuple):
-    """What a round revealed at the action that was played."""
-
-    t: int  #: the round's number, from 1
-    losses: int  #: how many rounds have revealed a loss, this one included
-    x: Array
-    loss: Loss | None
-    value: Any
-    gradient: Array | None
-    gradient_sq: Any  #: ‖∇f_t(x_t)‖²
-    constraint: Constraint | None
-    rows: Array | None
-    moved: Any  #: whether the action played differs from the one asked for; None if it is the same
-
-
-class Update(NamedTuple):
-    """What an algorithm makes of a round."""
-
-    x: Array  #: x_{t+1}
-    memory: Any  #: the algorithm's own part of the state
-    step: Any = 0.0
-    method: str = "set"
-    feasible: Any = np.True_
-    past: Any = None  #: Σ_τ (g_τ^+(x_t))² over the earlier constraints that are remembered
-
-
-class _State(NamedTuple):
-    t: int  # rounds so far
-    losses: int  # rounds so far that revealed a loss
-    x: Array
-    ledger: Ledger
-    memory: Any
 
 
 class Learner(ABC):
@@ -140,12 +95,20 @@ class Learner(ABC):
     facts: ClassVar[Facts | None] = None
     #: the options of its form for constraints that change, if that is not the default
     dynamic_options: ClassVar[dict[str, Any]] = {}
+    #: options that `cocopt.run` uses for this algorithm, where they differ from the defaults of its constructor
+    run_options: ClassVar[dict[str, Any]] = {}
     #: which earlier constraints the ledger counts: none, all ("hist") or those of a window ("window")
     history: History = None
     #: the number of agents if the last leading axis is that of a network; None if every leading axis is a trial's
     agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
+    #: whether its analysis allows to play the projection onto a constraint that is known beforehand
+    accepts_known: ClassVar[bool] = True
+    #: whether its analysis covers feedback that comes late
+    accepts_delays: ClassVar[bool] = False
+    #: what to do where K and a constraint have no point in common
+    infeasible: str = "raise"
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
@@ -153,6 +116,8 @@ class Learner(ABC):
         self.K = K
         self._loss_types: set[type] = set()  # whose objects were found to fit
         self._constraint_types: set[type] = set()
+        self._watch = Watch(K)
+        self._recent: deque[Array] = deque(maxlen=RECENT_ACTIONS)
         if start is None:
             x = np.array(self.default_start())
         else:
@@ -164,11 +129,16 @@ class Learner(ABC):
         self._start = x
 
     @cached_property
-    def _state(self) -> _State:
+    def _state(self) -> LearnerState:
         """All that changes; made at first use, when the constructors of subclasses have set all attributes."""
         x = self._start
         ledger = Ledger.zero(x.shape[:-1], self.history)
-        return _State(0, 0, x, ledger, self.initial_memory(x.shape[:-1]))
+        return LearnerState(0, 0, x, ledger, self.initial_memory(x.shape[:-1]))
+
+    @cached_property
+    def _along_hull(self) -> Callable[[Array], Array] | None:
+        """The projection of gradients onto the direction space of K's affine hull; None if that is the whole space."""
+        return None if self.K.full_dimensional else self.K.project_direction_unchecked
 
     def default_start(self) -> Array:
         """x_1 if none is given, of shape (n,): the point of K nearest to 0. An algorithm without projections overrides.
@@ -196,8 +166,13 @@ class Learner(ABC):
 
     @property
     def t(self) -> int:
-        """The number of rounds so far."""
+        """The number of rounds so far that have had feedback."""
         return self._state.t
+
+    @property
+    def pending(self) -> tuple[int, ...]:
+        """The rounds that were played and still lack their loss or their constraint, in order."""
+        return tuple(self._state.pending)
 
     @property
     def start(self) -> Array:
@@ -219,12 +194,86 @@ class Learner(ABC):
         """What the algorithm remembers, as `update` returned it last; not to be changed."""
         return self._state.memory
 
-    def ask(self) -> Array:
-        """x_t, the action for the coming round, a point of K of shape (..., n), read-only. Asking changes nothing."""
-        return self._state.x
+    def ask(self, known: Constraint | None = None) -> Array:
+        """x_t, the action for the coming round, a point of K of shape (..., n), read-only.
+
+        Parameters
+        ----------
+        known : Constraint, optional
+            What is known of the coming constraint already. The answer is then the point of K ∩ {known ≤ 0} nearest to
+            x_t: it violates ``known`` by nothing, and comes no farther from any feasible action, so that bounds and
+            certificates stay valid. `tell` steps from there, with ``known`` stacked below its constraint. Until then
+            ``ask()`` repeats the answer; another ``known`` replaces it. If no point of K satisfies it, that is an
+            infeasible round.
+
+        Examples
+        --------
+        A demand that is known beforehand is met; the loss is not known yet.
+
+        >>> from cocopt import CLASP, Box, constraints, losses
+        >>> learner = CLASP(Box(0.0, 10.0, dim=2), start=[3.0, 3.0])
+        >>> learner.ask(known=constraints.Equality([1.0, 1.0], 8.0))
+        array([4., 4.])
+        >>> record = learner.tell(losses.Linear([1.0, 2.0]))
+        >>> record.violation
+        np.float64(0.0)
+        """
+        before = self._state
+        if known is not None:
+            self._state = before._replace(asked=self._answer(known, before.x))
+        asked = self._state.asked
+        return before.x if asked is None else asked.x
+
+    def play(self, known: Constraint | None = None) -> tuple[int, Array]:
+        """Commits to the action of the next round; returns the round's number and x. Its feedback may come late.
+
+        For feedback that comes late, out of order, in parts or never: ``tell(loss, constraint, round=...)`` brings it,
+        both halves at once or each when it comes, and `forget` gives up what is missing. `pending` lists the rounds
+        that lack something; memory is bounded by them.
+
+        Parameters
+        ----------
+        known : Constraint, optional
+            As for `ask`.
+
+        Examples
+        --------
+        >>> from cocopt import CLASP, Box, constraints, losses
+        >>> learner = CLASP(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
+        >>> first, x = learner.play()
+        >>> second, x = learner.play()
+        >>> record = learner.tell(losses.Linear([1.0, 0.0]), constraints.Affine([0.0, 1.0], 0.5), round=second)
+        >>> learner.pending
+        (1,)
+        >>> learner.forget(first)
+        """
+        if not self.accepts_delays:
+            raise InvalidInput(
+                f"play: expected an algorithm whose analysis covers feedback that comes late, such as CLASP, got "
+                f"{type(self).__name__}; ask() and tell() remain"
+            )
+        x = self.ask(known)
+        before = self._state
+        number, asked = before.rounds + 1, before.asked
+        waiting = Played(number, x, None if asked is None else asked.known)
+        self._state = before._replace(
+            rounds=number, x=self._iterate(before), asked=None, pending={**before.pending, number: waiting}
+        )
+        return number, x
+
+    def forget(self, round: int) -> None:
+        """Gives up the feedback that a pending round still lacks; what has come counts."""
+        before = self._state
+        waiting = self._waiting(round)
+        self._state = before._replace(pending={n: one for n, one in before.pending.items() if n != waiting.round})
 
     def tell(
-        self, loss: Loss | None = None, constraint: Constraint | None = None, *, played: ArrayLike | None = None
+        self,
+        loss: Loss | None = None,
+        constraint: Constraint | None = None,
+        *,
+        played: ArrayLike | None = None,
+        round: int | None = None,
     ) -> Round:
         """Reveals f_t and g_t, and moves on to x_{t+1}.
 
@@ -236,16 +285,52 @@ class Learner(ABC):
         constraint : Constraint, optional
             A round may reveal only one of the two.
         played : array (..., n), optional
-            The action that was really executed, if it differed from `ask`.
+            The action that was really executed in this very round, if it differed from `ask`: loss and constraint
+            count there, and the step goes from the iterate along the gradient there. It is the wrong tool for feedback
+            that comes late: that belongs to the round in which the action was played (see `play`).
+        round : int, optional
+            The pending round that this is the feedback of (see `play`). Without it, that of the action last asked
+            for; then no round may be pending.
         """
         before = self._state
+        if round is not None:
+            waiting = self._waiting(round)
+            for name, given, has in (
+                ("loss", loss, waiting.has_loss),
+                ("constraint", constraint, waiting.has_constraint),
+            ):
+                if given is not None and has:
+                    raise InvalidInput(f"{name}: expected none, since that of round {round} has come, got another")
+            if loss is None and constraint is None:
+                raise InvalidInput("tell: expected a loss or a constraint for a pending round, got neither")
+            return self._complete(before, waiting, loss, constraint, played)
+        if before.pending:
+            raise InvalidInput(
+                f"round: expected one of the pending rounds {_some(tuple(before.pending))}, got None; "
+                "say which round the feedback is of, or forget(round)"
+            )
+        return self._complete(before, None, loss, constraint, played)
+
+    def _complete(
+        self,
+        before: LearnerState,
+        waiting: Played | None,
+        loss: Loss | None,
+        constraint: Constraint | None,
+        played: ArrayLike | None,
+    ) -> Round:
+        """The round, or half a round, is told: evaluated, counted, and followed by the algorithm's update."""
         try:
-            feedback = self._evaluate_round(before, loss, constraint, played)
+            feedback = self._evaluate_round(before, waiting, loss, constraint, played)
             update = self.update(before.memory, feedback)
         except RuntimeWarning:  # numpy's report of infinite data, where warnings are errors; ours names the argument
             with ignore_fp_warnings():  # (not always, since that would slow down every operation inside)
-                feedback = self._evaluate_round(before, loss, constraint, played)
+                feedback = self._evaluate_round(before, waiting, loss, constraint, played)
                 update = self.update(before.memory, feedback)
+        except InfeasibleRound:
+            if constraint is not None:
+                self._refuse_wrong_subgradients(constraint, before.x)
+            raise
         except ValueError:
             self._require_batches(loss, constraint)  # arrays that do not broadcast have numpy's error, which names none
             raise
@@ -257,16 +342,72 @@ class Learner(ABC):
         if update.method == "set" and not all_finite(x):  # the ladder checks what it finds
             raise self._overflow()
         x.setflags(write=False)
+        if self._watch.active:
+            self._watch.see(feedback, x)
         feasible, infeasible = update.feasible, None
         if feasible is np.True_:
             feasible = _all_true(x.shape[:-1]) if x.ndim > 1 else feasible
         elif not np.all(feasible):
             infeasible = ~feasible
         loss_value = None if feedback.loss is None else feedback.value
-        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible)
-        t, losses = feedback.t, feedback.losses
-        self._state = make_tuple(_State, (t, losses, x, ledger, update.memory))
-        return make_tuple(Round, (t, feedback.value, feedback.rows, violation, update.step, update.method, feasible))
+        begins = feedback.t - before.t  # 0 for the second half of a round
+        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible, begins)
+        number, rounds, asked, pending = before.rounds + 1, before.rounds + 1, None, before.pending
+        if waiting is not None:
+            number, rounds = waiting.round, before.rounds
+            pending = _after_feedback(pending, waiting, loss is not None, constraint is not None)
+            asked = before.asked and self._answer(before.asked.known, x)
+        self._recent.append(feedback.played)
+        self._state = make_tuple(
+            LearnerState, (feedback.t, feedback.losses, x, ledger, update.memory, rounds, asked, pending)
+        )
+        return make_tuple(
+            Round, (number, feedback.value, feedback.rows, violation, update.step, update.method, feasible)
+        )
+
+    def _answer(self, known: Constraint, x: Array) -> Asked:
+        """The point of K ∩ {known ≤ 0} nearest to x, which counts as what was asked for."""
+        if not self.accepts_known or self.static or self.agents is not None:
+            raise InvalidInput(
+                f"known: expected None, since the analysis of {type(self).__name__} does not allow to play another "
+                f"point than its own, got {describe(known)}"
+            )
+        self._require_fit("known", known, Constraint)
+        if np.broadcast_shapes(known.batch, self.batch) != self.batch:
+            raise InvalidInput(f"known: expected leading axes {self.batch} of the trials, got {known.batch}")
+        own = own_copy(known)
+        found = solve_projection(self.K, own, x, infeasible="raise" if self.infeasible == "raise" else "nearest")
+        point = found.point
+        if self.infeasible == "skip":
+            point = np.where(np.asarray(found.feasible)[..., None], point, x)
+        point.setflags(write=False)
+        return Asked(own, point, found.feasible)
+
+    @staticmethod
+    def _iterate(before: LearnerState) -> Array:
+        """From where the coming step goes: the point asked for, or, where nothing known could be met, x itself."""
+        x, asked = before.x, before.asked
+        if asked is None or np.all(asked.feasible):
+            return x if asked is None else asked.x
+        iterate = np.where(np.asarray(asked.feasible)[..., None], asked.x, x)
+        iterate.setflags(write=False)
+        return iterate
+
+    def _refuse_wrong_subgradients(self, constraint: Constraint, x: Array) -> None:
+        """An error that names the constraint, if its own subgradients contradict its values: it may be feasible."""
+        nearest = np.broadcast_to(self.K.project_unchecked(np.zeros(self.K.dim)), x.shape)
+        refuse_wrong_subgradients(constraint, x, self._start, nearest)
+
+    def _waiting(self, round: Any) -> Played:
+        """The pending round of that number."""
+        state = self._state
+        try:
+            return state.pending[operator.index(round)]
+        except (TypeError, KeyError):
+            known = f"got {describe(round)}"
+        if isinstance(round, int) and 0 < round <= state.rounds:
+            known = f"got {round}, whose feedback has come or was given up"
+        raise InvalidInput(f"round: expected one of the pending rounds {_some(tuple(state.pending))}, {known}")
 
     def _overflow(self) -> InvalidInput:
         return InvalidInput(
@@ -275,39 +416,72 @@ class Learner(ABC):
         )
 
     def _evaluate_round(
-        self, before: _State, loss: Loss | None, constraint: Constraint | None, played: ArrayLike | None
+        self,
+        before: LearnerState,
+        waiting: Played | None,
+        loss: Loss | None,
+        constraint: Constraint | None,
+        played: ArrayLike | None,
     ) -> Feedback:
         """The values at the action played, checked."""
-        t, losses, x = before.t + 1, before.losses, before.x
-        moved = None
+        t, losses, x, action = before.t + 1, before.losses, before.x, before.x
+        if waiting is not None:
+            t -= waiting.has_loss or waiting.has_constraint
+            action = waiting.x
+            if constraint is not None:
+                constraint = _stacked(constraint, waiting.known)
+        elif before.asked is not None:
+            x, action = self._iterate(before), before.asked.x
+            constraint = _stacked(constraint, before.asked.known)
         if played is not None:
-            action = np.array(require_finite("played", as_points("played", played, self.K.dim)))  # it may be x_{t+1}
-            if action.shape != x.shape:
-                raise InvalidInput(f"played: expected shape {x.shape} as that of ask(), got {action.shape}")
-            moved, x = (action != x).any(axis=-1), action
+            action = self._executed(played, action)
         value: Any = _ZERO
-        gradient = gradient_sq = rows = None
+        gradient = gradient_sq = rows = drift = None
         if loss is not None:
             losses += 1
             if not (type(loss) in self._loss_types and loss.dim == self.K.dim):
                 self._require_fit("loss", loss, Loss)
-            value, gradient = loss.value_and_gradient_unchecked(x)
+            value, gradient = loss.value_and_gradient_unchecked(action)
             gradient_sq = squared_norm(gradient)
             if not _all_finite(value + gradient_sq) and not (_all_finite(value) and all_finite(gradient)):
-                loss.raise_nonfinite(x)
+                loss.raise_nonfinite(action)
             if gradient.shape != x.shape:
                 raise InvalidInput(f"loss: expected leading axes {self.batch} of the trials, got {gradient.shape[:-1]}")
+            if action is not x:
+                drift = np.vecdot(gradient, action - x)
+            if self._along_hull is not None:
+                gradient = self._along_hull(gradient)
+                gradient_sq = squared_norm(gradient)
         if constraint is not None:
             if not (type(constraint) in self._constraint_types and constraint.dim == self.K.dim):
                 self._require_fit("constraint", constraint, Constraint)
-            rows = constraint.rows_unchecked(x)
+            rows = constraint.rows_unchecked(action)
             if not _rows_finite(rows):
-                rows = constraint.rows(x)  # names the argument, unless idle rows alone are infinite
+                rows = constraint.rows(action)  # names the argument, unless idle rows alone are infinite
             if rows.shape[:-1] != x.shape[:-1]:
                 raise InvalidInput(
                     f"constraint: expected leading axes {self.batch} of the trials, got {rows.shape[:-1]}"
                 )
-        return make_tuple(Feedback, (t, losses, x, loss, value, gradient, gradient_sq, constraint, rows, moved))
+        return make_tuple(
+            Feedback,
+            (t, losses, x, action, loss, value, gradient, gradient_sq, constraint, rows, drift, self._along_hull),
+        )
+
+    def _executed(self, played: ArrayLike, action: Array) -> Array:
+        """The action that was really executed, checked; ``action`` itself where it is the same."""
+        given = np.array(require_finite("played", as_points("played", played, self.K.dim)))  # it may be x_{t+1}
+        if given.shape != action.shape:
+            raise InvalidInput(f"played: expected shape {action.shape} as that of ask(), got {given.shape}")
+        if np.array_equal(given, action):
+            return action
+        if any(np.array_equal(given, earlier) for earlier in self._recent):
+            warnings.warn(
+                "played: this is the action of an earlier round. Feedback that comes late belongs to the round in "
+                "which its action was played: use round, x = play() and tell(loss, constraint, round=round)",
+                SuspiciousInput,
+                stacklevel=5,
+            )
+        return given
 
     def _require_batches(self, *revealed: Loss | Constraint | None) -> None:
         for name, part in zip(("loss", "constraint"), revealed, strict=True):
@@ -343,12 +517,29 @@ class Learner(ABC):
                 f"parameters(), got {error}"
             ) from error
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
         """Stores the learner, so that ``cocopt.load(path)`` continues bit for bit.
 
-        One ``.npz`` of plain arrays and JSON, replaced atomically. What cannot be stored (a callable, a set whose
-        class is not registered) must be passed to `cocopt.load` again.
+        One ``.npz`` of plain arrays and JSON, replaced atomically; a file that is open for writing gets the same
+        bytes. What cannot be stored (a callable, a set whose class is not registered) must be passed to `cocopt.load`
+        again.
         """
+        state.write(path, *self._described())
+
+    def dumps(self) -> bytes:
+        """The bytes that `save` would write, for a database or a cache; `cocopt.loads` makes the learner again.
+
+        Examples
+        --------
+        >>> import cocopt
+        >>> learner = cocopt.CLASP(cocopt.Box(0.0, 1.0, dim=2))
+        >>> cocopt.loads(learner.dumps())
+        CLASP(Box(lower=0 (shape (2,)), upper=1 (shape (2,)), dim=2), t=0)
+        """
+        return state.pack(*self._described())
+
+    def _described(self) -> tuple[dict[str, Any], state.Arrays]:
+        """The learner as a JSON-able description and arrays."""
         name = registry.name_of(type(self))
         if name is None:
             raise NotStorable(f"save: {type(self).__name__} cannot be stored: register it with @cocopt.register")
@@ -361,8 +552,9 @@ class Learner(ABC):
             except TypeError:
                 parameters[key], own = {"absent": key}, {}
             arrays.update(own)
+        fields = self._state._replace(pending=list(self._state.pending.values()))._asdict()  # type: ignore[arg-type]
         try:
-            for key, value in self._state._asdict().items():
+            for key, value in fields.items():
                 header[key], own = state.encode(value, key)
                 arrays.update(own)
         except TypeError as error:
@@ -370,17 +562,16 @@ class Learner(ABC):
                 f"save: the learner remembers what cannot be stored: {error}. A black box is code, and a state file "
                 "holds data alone: describe the constraint by its structure, or do not remember it (window=1)"
             ) from error
-        state.write(path, header, arrays)
+        return header, arrays
 
     @classmethod
     def from_stored(cls, header: dict[str, Any], arrays: state.Arrays, supplied: Mapping[str, Any]) -> Self:
         """The learner that `save` described, or a `StateError`; what could not be stored is ``supplied``."""
+        names = ("parameters", *LearnerState._fields)
+        if not {"rounds", "asked", "pending"} & header.keys():  # format 2 had no rounds without feedback
+            header = {**header, "rounds": header.get("t"), "asked": None, "pending": []}
         with state.refusing("state", cls.__name__):
-            stored = dict(
-                zip(
-                    ("parameters", *_State._fields), state.as_fields(header, "parameters", *_State._fields), strict=True
-                )
-            )
+            stored = dict(zip(names, state.as_fields(header, *names), strict=True))
         decoder = state.Decoder(arrays)
         arguments = _arguments(stored.pop("parameters"), decoder, supplied)
         values = {key: decoder.decode(spec, key) for key, spec in stored.items()}
@@ -400,11 +591,40 @@ class Learner(ABC):
             if ledger.rounds != t:
                 raise StateError(f"ledger: expected {t} rounds, got {ledger.rounds}")
             memory = state.restore(values["memory"], learner._state.memory, learner.batch, "memory")
-            learner._state = _State(t, losses, learner._start, ledger, memory)
+            rounds, asked, pending = restored_rounds(values, learner.K, learner.batch, t)
+            if pending and not learner.accepts_delays:
+                raise StateError(f"pending: expected none, since {cls.__name__} has no feedback that comes late")
+            learner._state = LearnerState(t, losses, learner._start, ledger, memory, rounds, asked, pending)
         return learner
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+def _stacked(constraint: Constraint | None, known: Constraint | None) -> Constraint | None:
+    """What a round reveals, and below it what was known before."""
+    if known is None or constraint is None:
+        return constraint if known is None else known
+    return Stack([constraint, known])
+
+
+def _after_feedback(
+    pending: Mapping[int, Played], waiting: Played, has_loss: bool, has_constraint: bool
+) -> Mapping[int, Played]:
+    """The pending rounds once one of them has had more feedback."""
+    has_loss, has_constraint = waiting.has_loss or has_loss, waiting.has_constraint or has_constraint
+    left = {
+        number: one for number, one in pending.items() if number != waiting.round or not (has_loss and has_constraint)
+    }
+    if waiting.round in left:
+        left[waiting.round] = waiting._replace(has_loss=has_loss, has_constraint=has_constraint)
+    return left
+
+
+def _some(rounds: tuple[int, ...], limit: int = 8) -> str:
+    """The first of the rounds, in words."""
+    shown = ", ".join(map(str, rounds[:limit])) or "(none)"
+    return shown if len(rounds) <= limit else f"{shown}, … ({len(rounds)} in all)"
 
 
 def _raised_here(error: BaseException) -> bool:

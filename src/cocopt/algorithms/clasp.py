@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
 from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
+from cocopt.constraints.base import row_norms
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
-from cocopt.steps import Power, Schedule, Step, as_schedule
+from cocopt.steps import Schedule, Step, as_schedule
 from cocopt.theory import Bounds, Certificate, bounds, dynamic_bounds
 
 __all__ = ["CLASP"]
@@ -35,10 +36,14 @@ class CLASP(Learner):
 
     Guarantees (K of diameter D, ‖∇f_t‖ ≤ L_f, ‖∇g_t‖ ≤ L_g on K, some x in K satisfies every g_t, η_t non-increasing):
 
+    - convex losses, adaptive steps: Regret_T ≤ √2·D·√(Σ ‖∇f_t(x_t)‖²) = O(√T);
     - convex losses, η_t = t^(−β): Regret_T ≤ D²T^β/2 + (L_f²/2) Σ t^(−β) = O(T^max(β, 1−β)) and
       CCV₂ ≤ L_g²(D² + 2 L_f D Σ η_t) = O(T^(1−β));
     - m-strongly convex losses, η_t = 1/(m t): Regret_T ≤ (L_f²/2m)(1 + ln T) and
       CCV₂ ≤ L_g²(D² + (2 L_f D/m)(1 + ln T)): both logarithmic.
+
+    With feedback that comes late (see `play`) the update of round s, when it comes, goes from the iterate of that
+    moment along ∇f_s(x_s); a loss without its constraint steps on K, a constraint without its loss is a projection.
 
     No horizon and no constant needs to be known. `certificate` gives the regret bound that the run itself proves, and
     `bounds` the a-priori ones. Steps are counted in losses: a round without one takes none.
@@ -48,8 +53,9 @@ class CLASP(Learner):
     K : ConvexSet
     start : array (..., n), optional
         x_1 in K; leading axes are trials. Default: the point of K nearest to 0.
-    steps : Schedule or callable of t
-        η_t, positive and non-increasing, for example ``steps.Power(0.5)`` or ``steps.StronglyConvex(m)``.
+    steps : Schedule, its name, or callable of t
+        η_t, positive and non-increasing. Default: ``steps.Adaptive()`` with the diameter of K, which suits losses in
+        any units. The paper's own are ``steps.Power(0.5)`` and ``steps.StronglyConvex(m)``.
     rows : "all" or "worst"
         With several rows in a round: project onto all of them, or, as in the paper's section on multiple constraints,
         onto the largest one at x_t alone (the first on ties, violated or not). All rows violate less.
@@ -60,6 +66,8 @@ class CLASP(Learner):
     infeasible : "raise" or "nearest"
         If K and the constraint have no point in common: raise `InfeasibleRound` and stay, or go to the point of K of
         least violation nearest to the target and count the round as infeasible.
+    **options
+        Arguments of the schedule, as on the command line: ``beta=0.5`` or ``steps="power", scale=2.0``.
 
     References
     ----------
@@ -83,6 +91,7 @@ class CLASP(Learner):
 
     name = "clasp"
     title = "CLASP"
+    accepts_delays = True
     facts = Facts(
         2025,
         "projection onto K ∩ {g_t ≤ 0}",
@@ -91,18 +100,21 @@ class CLASP(Learner):
         strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
     )
 
+    run_options: ClassVar[dict[str, Any]] = {"steps": "power"}  # those of the paper's experiments
+
     def __init__(
         self,
         K: ConvexSet,
         *,
         start: ArrayLike | None = None,
-        steps: Schedule | Callable[[int], Step] | None = None,
+        steps: Schedule | Callable[[int], Step] | str | None = None,
         rows: Literal["all", "worst"] = "all",
         window: int | None = 1,
         infeasible: Literal["raise", "nearest"] = "raise",
+        **options: float,
     ) -> None:
         super().__init__(K, start)
-        self.steps = Power(0.5) if steps is None else as_schedule(steps)
+        self.steps = as_schedule(steps, **options).for_diameter(K.diameter)
         self.infeasible = one_of("infeasible", infeasible, "raise", "nearest")
         self.rows = one_of("rows", rows, "all", "worst")
         self.window = None if window is None else positive_int("window", window)
@@ -149,20 +161,27 @@ class CLASP(Learner):
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
         steps, proof, constraints = memory
-        target, step, modulus = feedback.x, None, None
+        target, step, modulus, distance = feedback.x, None, None, None
         if feedback.loss is not None and feedback.gradient is not None:
             steps, step, move = steps.next(self.steps, feedback.losses, feedback.gradient, feedback.gradient_sq)
             target = feedback.x - move
-            modulus = feedback.loss.strong_convexity if self.steps.modulus > 0 else None
+            if self.steps.modulus > 0:
+                modulus = feedback.loss.strong_convexity
+                distance = None if feedback.drift is None else row_norms(feedback.played - feedback.x)
         row = None
         if self.rows == "worst" and feedback.rows is not None and feedback.rows.shape[-1] > 1:
             row = feedback.rows.argmax(axis=-1)
-        constraints, past = constraints.past_squares(feedback.x)
+        constraints, past = constraints.past_squares(feedback.played)
         constraints, found = constraints.project(target, feedback.constraint, row, self.infeasible)
         feasible = found.feasible
         infeasible = None if feasible is np.True_ or feasible.all() else ~feasible
         proof = proof.after_unchecked(
-            step, feedback.gradient_sq, modulus=modulus, infeasible=infeasible, moved=feedback.moved
+            step,
+            feedback.gradient_sq,
+            modulus=modulus,
+            infeasible=infeasible,
+            drift=feedback.drift,
+            distance=distance,
         )
         memory = make_tuple(_Memory, (steps, proof, constraints))
         return make_tuple(Update, (found.point, memory, 0.0 if step is None else step, found.method, feasible, past))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
 from cocopt.arrays import ArrayLike, all_finite, one_of, squared_norm
-from cocopt.geometry.cutter import cut, largest_row
+from cocopt.geometry.cutter import cut
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
-from cocopt.steps import Adaptive, Power, Schedule, Step, StronglyConvex, as_schedule
+from cocopt.steps import Adaptive, Schedule, Step, StronglyConvex, as_schedule
 from cocopt.theory import Bounds, bounds_clasp_f
 
 __all__ = ["CLASPF"]
@@ -44,12 +44,14 @@ class CLASPF(Learner):
     K : ConvexSet
     start : array (..., n), optional
         x_1 in K; leading axes are trials. Default: the point of K nearest to 0.
-    steps : Schedule or callable of t
-        η_t, positive and non-increasing. Default: ``steps.Power(0.5)``.
+    steps : Schedule, its name, or callable of t
+        η_t, positive and non-increasing. Default: ``steps.Adaptive()`` with the diameter of K.
     gradient_at : "x" or "xb"
         z: x_t, or x̄ at the cost of a second evaluation of the loss.
     rows : "all" or "worst"
         As for the other algorithms; here all that counts is the largest row either way.
+    **options
+        Arguments of the schedule, as on the command line: ``beta=0.5`` or ``steps="power", scale=2.0``.
 
     References
     ----------
@@ -68,6 +70,7 @@ class CLASPF(Learner):
 
     name = "clasp-f"
     title = "CLASP-F"
+    accepts_delays = True
     facts = Facts(
         2026,
         "2 projections onto K, a subgradient of g_t",
@@ -76,17 +79,20 @@ class CLASPF(Learner):
         strongly_convex=Rates.from_squares(Rate(0.0, 1.0), Rate(0.0, 1.0)),
     )
 
+    run_options: ClassVar[dict[str, Any]] = {"steps": "power"}  # those of the paper's experiments
+
     def __init__(
         self,
         K: ConvexSet,
         *,
         start: ArrayLike | None = None,
-        steps: Schedule | Callable[[int], Step] | None = None,
+        steps: Schedule | Callable[[int], Step] | str | None = None,
         gradient_at: Literal["x", "xb"] = "x",
         rows: Literal["all", "worst"] = "all",
+        **options: float,
     ) -> None:
         super().__init__(K, start)
-        self.steps = Power(0.5) if steps is None else as_schedule(steps)
+        self.steps = as_schedule(steps, **options).for_diameter(K.diameter)
         self.gradient_at = one_of("gradient_at", gradient_at, "x", "xb")
         self.rows = one_of("rows", rows, "all", "worst")
 
@@ -114,8 +120,8 @@ class CLASPF(Learner):
 
     def update(self, memory: StepState, feedback: Feedback) -> Update:
         xb, gradient, gradient_sq = feedback.x, feedback.gradient, feedback.gradient_sq
-        if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
-            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
+        if feedback.constraint is not None and feedback.rows is not None:
+            violation, subgradient = feedback.largest_row(feedback.x)
             moved = cut(feedback.x, violation, subgradient)
             if not all_finite(moved):
                 feedback.constraint.raise_nonfinite(feedback.x)
@@ -126,6 +132,7 @@ class CLASPF(Learner):
             gradient = feedback.loss.value_and_gradient_unchecked(xb)[1]
             if not all_finite(gradient):
                 feedback.loss.raise_nonfinite(xb)
+            gradient = feedback.along(gradient)
             gradient_sq = squared_norm(gradient)
         memory, step, move = memory.next(self.steps, feedback.losses, gradient, gradient_sq)
         return Update(self.K.project_unchecked(xb - move), memory, step)

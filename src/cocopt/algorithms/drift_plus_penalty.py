@@ -9,7 +9,7 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.algorithms.queues import row_queues, row_subgradients
+from cocopt.algorithms.queues import row_queues
 from cocopt.arrays import ArrayLike, positive_int
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
@@ -91,9 +91,9 @@ class DriftPlusPenalty(Learner):
         target = x if feedback.gradient is None else x - step * feedback.gradient
         if feedback.rows is None:
             return Update(self.K.project_unchecked(target), _Memory(queues), step)
-        queues, subgradients = row_queues(queues, feedback.rows), row_subgradients(feedback)
+        queues, subgradients = row_queues(queues, feedback.rows), feedback.row_subgradients()
         idle = np.isneginf(feedback.rows)
         active = np.where(idle, 0.0, queues)
         after = self.K.project_unchecked(target - np.vecmat(active, subgradients) / (2.0 * T))
-        model = np.where(idle, 0.0, feedback.rows + np.matvec(subgradients, after - x))
+        model = np.where(idle, 0.0, feedback.rows + np.matvec(subgradients, after - feedback.played))
         return Update(after, _Memory(np.maximum(queues + model, 0.0)), step)

@@ -12,7 +12,6 @@ from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.frank_wolfe import LinearMinimisation, check_sum
 from cocopt.arrays import Array, ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
-from cocopt.geometry.cutter import largest_row
 from cocopt.geometry.infeasible import project_by_linear_oracle
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
@@ -86,6 +85,7 @@ class GarberKretzu(LinearMinimisation):
 
     name = "garber-kretzu"
     title = "Garber and Kretzu"
+    accepts_known = False
     facts = Facts(
         2024,
         "linear minimisations over K once per block, a subgradient of g_t",
@@ -132,11 +132,11 @@ class GarberKretzu(LinearMinimisation):
         return _Memory(zeros, zeros)
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        x, (total, offset) = self.ask(), memory
+        x, (total, offset) = feedback.x, memory
         if feedback.gradient is not None:
             total = total + feedback.gradient
         if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
-            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
+            violation, subgradient = feedback.largest_row()
             total = total + (violation / self._theta)[..., None] * subgradient
         check_sum(total)
         if feedback.t % self._block != 0:

@@ -11,7 +11,6 @@ from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.static_constraint import StaticConstraint
 from cocopt.arrays import ArrayLike, as_flag, scalar
 from cocopt.errors import InvalidInput
-from cocopt.geometry.cutter import largest_row
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegative
@@ -155,7 +154,7 @@ class Jenatton(Learner):
         direction = np.zeros(feedback.x.shape) if feedback.gradient is None else feedback.gradient
         theta, eta = self._parameters_at(t, max(feedback.losses, 1))
         if feedback.constraint is not None and feedback.rows is not None:
-            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
+            violation, subgradient = feedback.largest_row()
             value = violation if self.hard else feedback.rows.max(axis=-1)
             value = np.where(np.isneginf(value), -self.bound, value)  # all rows are idle
             weight = np.where(violation > 0.0, multiplier, 0.0) if self.hard else multiplier

@@ -86,6 +86,7 @@ class OFW(AnchoredFrankWolfe):
 
     name = "ofw"
     title = "OFW"
+    accepts_known = False
     facts = Facts(
         2025,
         "1 linear minimisation over K, a subgradient of g_t",

@@ -77,6 +77,7 @@ class PolyakFeasibility(Learner):
 
     name = "polyak"
     title = "Polyak steps"
+    accepts_known = False
     facts = Facts(
         2025,
         "projection onto K, a subgradient of g",
@@ -133,9 +134,10 @@ class PolyakFeasibility(Learner):
         x = feedback.x
         y = x if feedback.gradient is None else x - self._eta * feedback.gradient
         if known.constraint is not None:
-            rows = known.constraint.rows_unchecked(x) if feedback.rows is None else feedback.rows
-            _, subgradient = largest_row(known.constraint, x, rows)
-            model = rows.max(axis=-1) + np.vecdot(subgradient, y - x) + self._rho
+            at = feedback.played
+            rows = known.constraint.rows_unchecked(at) if feedback.rows is None else feedback.rows
+            subgradient = feedback.along(largest_row(known.constraint, at, rows)[1])
+            model = rows.max(axis=-1) + np.vecdot(subgradient, y - at) + self._rho
             y = cut(y, np.maximum(model, 0.0), subgradient)
         return Update(self.K.project_unchecked(y), _Memory(known), self._eta)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback
-from cocopt.arrays import Array, all_finite
+from cocopt.arrays import Array
 from cocopt.errors import InvalidInput
 
-__all__ = ["row_queues", "row_subgradients", "seen_row_count"]
+__all__ = ["row_queues", "seen_row_count"]
 
 
 def row_queues(queues: Array | None, rows: Array, initial: float = 0.0) -> Array:
@@ -34,15 +33,6 @@ def row_queues(queues: Array | None, rows: Array, initial: float = 0.0) -> Array
             f"got {rows.shape[-1]}"
         )
     return queues
-
-
-def row_subgradients(feedback: Feedback) -> Array:
-    """A subgradient of each row at the action played, (..., M, n), finite."""
-    assert feedback.constraint is not None
-    jacobian = feedback.constraint.jacobian_unchecked(feedback.x)
-    if not all_finite(jacobian):
-        feedback.constraint.raise_nonfinite(feedback.x)
-    return np.broadcast_to(jacobian, (*feedback.x.shape[:-1], *jacobian.shape[-2:]))
 
 
 def seen_row_count(queues: Array | None) -> int | None:

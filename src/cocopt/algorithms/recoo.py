@@ -98,6 +98,7 @@ class RECOO(Learner):
 
     name = "recoo"
     title = "RECOO"
+    accepts_delays = True
     facts = Facts(
         2022,
         "hinge prox of g_t over K",

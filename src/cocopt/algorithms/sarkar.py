@@ -80,6 +80,7 @@ class Sarkar(AnchoredFrankWolfe):
 
     name = "sarkar"
     title = "Sarkar et al."
+    accepts_known = False
     facts = Facts(
         2025,
         "1 linear minimisation over K, a subgradient of g_t",

@@ -76,6 +76,7 @@ class SCOFW(LinearMinimisation):
 
     name = "scofw"
     title = "SCOFW"
+    accepts_known = False
     facts = Facts(
         2025,
         "1 linear minimisation over K, a subgradient of g_t",
@@ -116,11 +117,11 @@ class SCOFW(LinearMinimisation):
         return _Memory(np.zeros(batch)[()], np.zeros((*batch, self.K.dim)))
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
-        x = self.ask()
+        x = feedback.x
         queue, n = self._surrogate.gradient(memory.queue, feedback)
         total = memory.total + n
         if feedback.gradient is not None:
-            total = total - self._curvature * feedback.x
+            total = total - self._curvature * feedback.played
         curvature = self._curvature * feedback.losses
         gradient = total + curvature * x
         along = self.K.minimise_linear_unchecked(gradient) - x

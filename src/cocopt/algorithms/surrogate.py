@@ -11,7 +11,6 @@ import numpy as np
 from cocopt.algorithms.base import Feedback
 from cocopt.arrays import Array, all_finite
 from cocopt.errors import InvalidInput
-from cocopt.geometry.cutter import largest_row
 from cocopt.state import NonNegative
 
 __all__ = ["Surrogate", "SurrogateMemory"]
@@ -67,7 +66,7 @@ class Surrogate(NamedTuple):
         x, b = feedback.x, self.b
         n = np.zeros(x.shape) if feedback.gradient is None else self.V * b * feedback.gradient
         if feedback.constraint is not None and feedback.rows is not None and (feedback.rows > 0.0).any():
-            violation, subgradient = largest_row(feedback.constraint, x, feedback.rows)
+            violation, subgradient = feedback.largest_row()
             queue = queue + b * violation
             n = n + np.where(violation > 0.0, b * self.weight(queue), 0.0)[..., None] * subgradient
         return queue, n

@@ -10,7 +10,7 @@ import numpy as np
 from cocopt.algorithms.base import Feedback, Learner, Update, optional_scalar
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.mixing import as_mixing_matrix, complete, erdos_renyi, ring
-from cocopt.algorithms.queues import row_queues, row_subgradients
+from cocopt.algorithms.queues import row_queues
 from cocopt.arrays import Array, ArrayLike, describe, nonnegative_int, one_of, positive_int, scalar
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
@@ -183,10 +183,10 @@ class Yi2023(Learner):
             step = 0.0 if feedback.gradient is None else alpha
             return Update(self.K.project_unchecked(target), memory, step)
         queues = row_queues(memory.queues, feedback.rows)
-        violated, subgradients = feedback.rows > 0.0, row_subgradients(feedback)
+        violated, subgradients = feedback.rows > 0.0, feedback.row_subgradients()
         weights = np.where(violated, queues, 0.0)  # in place of zeros in the rows of S
         after = self.K.project_unchecked(target - alpha * np.vecmat(weights, subgradients))
-        model = np.where(violated, feedback.rows + np.matvec(subgradients, after - x), 0.0)
+        model = np.where(violated, feedback.rows + np.matvec(subgradients, after - feedback.played), 0.0)
         beta, gamma = self.beta * t**-self.kappa, self.gamma * t ** (self.kappa - 1.0)
         queues = np.maximum((1.0 - beta * gamma) * queues + gamma * model, 0.0)
         return Update(after, _Memory(queues), alpha)

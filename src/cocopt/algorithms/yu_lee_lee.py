@@ -11,7 +11,6 @@ from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, o
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.arrays import Array, ArrayLike, all_finite, as_flag, scalar
 from cocopt.errors import InvalidInput
-from cocopt.geometry.cutter import largest_row
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegative, Range
@@ -156,7 +155,7 @@ class YuLeeLee(Learner):
         if feedback.constraint is not None and feedback.rows is not None and np.isfinite(feedback.rows.max()):
             gamma = self.gamma_scale * queue_rate(feedback.t, self._D, self.lipschitz, self.bound, self.delta)
             weight = gamma * np.exp(np.minimum(gamma * queue, _MAX_EXPONENT))
-            violation, subgradient = largest_row(feedback.constraint, feedback.x, feedback.rows)
+            violation, subgradient = feedback.largest_row()
             value = violation if self.hard else feedback.rows.max(axis=-1)
             acting = np.where(violation > 0.0, weight, 0.0) if self.hard else weight
             n = n + np.expand_dims(acting, -1) * subgradient

@@ -78,7 +78,7 @@ class Algorithm:
         asked = inspect.signature(self.make).parameters
         chosen = dict(self.options)
         if "steps" in asked and not isinstance(chosen.get("steps"), steps.Schedule):
-            schedule = _schedule(chosen, known, problem)
+            schedule = _schedule(chosen, getattr(self.make, "run_options", {}).get("steps"), known, problem)
             if schedule is not None:
                 chosen["steps"] = schedule
         arguments: dict[str, Any] = {}
@@ -212,7 +212,8 @@ def needs(make: Callable[..., Learner]) -> list[str]:
 
 def options(make: Callable[..., Learner]) -> list[str]:
     """The options that a description may set."""
-    names = [name for name in inspect.signature(make).parameters if name not in ("K", "start")]
+    asked = inspect.signature(make).parameters.items()
+    names = [name for name, parameter in asked if name not in ("K", "start") and parameter.kind not in _VARIADIC]
     return [*names, "beta", "scale", "m", "c", "D"] if "steps" in names else names
 
 
@@ -223,28 +224,24 @@ def _check_options(name: str, make: Callable[..., Learner], chosen: Mapping[str,
             raise unknown_name(f"{name}: option", key, known)
 
 
-def _schedule(chosen: dict[str, Any], known: Mapping[str, Any], problem: Problem) -> steps.Schedule | None:
-    """The schedule that the options describe; takes them out. None if they say nothing."""
+def _schedule(
+    chosen: dict[str, Any], usual: str | None, known: Mapping[str, Any], problem: Problem
+) -> steps.Schedule | None:
+    """The schedule that the options describe, else the ``usual`` one; takes them out. None if there is neither."""
     own = {key: chosen.pop(key) for key in ("beta", "scale", "m", "c", "D") if key in chosen}
-    kind = chosen.pop("steps", None)
-    if kind is None and not own:
-        return None
-    name = "power" if kind is None else kind
-    schedules = registry.classes("schedule")
-    if name not in schedules:
-        raise unknown_name("steps", str(name), schedules)
-    fits = inspect.signature(schedules[name]).parameters
-    for key in own:
-        if key not in fits:
-            raise InvalidInput(f"{key}: expected no such option with steps={name}, which takes {', '.join(fits)}")
-    if name == "strongly-convex" and own.get("m", _PROBLEM) == _PROBLEM:
+    name = chosen.pop("steps", None)
+    if name is None and own.keys() <= {"scale"}:  # which every schedule has, so that it chooses none
+        name = usual
+        if name is None and not own:
+            return None
+    strongly_convex = name == "strongly-convex" or (name is None and "m" in own)
+    if strongly_convex and own.get("m", _PROBLEM) == _PROBLEM:
         own["m"] = known["strong_convexity"]
         if own["m"] is None:
             raise _lacking(f"steps={name}", "m", problem)
-    if name == "adaptive" and own.get("D", _PROBLEM) == _PROBLEM:
-        own["D"] = known.get("diameter") or problem.K.diameter
-    schedule: steps.Schedule = schedules[name](**own)
-    return schedule
+    if own.get("D") == _PROBLEM:
+        del own["D"]
+    return steps.as_schedule(name, **own).for_diameter(known.get("diameter") or problem.K.diameter)
 
 
 def _lacking(label: str, name: str, problem: Problem) -> InvalidInput:

@@ -33,6 +33,10 @@ class Schedule(ABC):
     def step(self, t: int, gradients: Step) -> Step:
         """η_t for round t = 1, 2, …; ``gradients`` is Σ_{s≤t} ‖∇f_s(x_s)‖², one per trial."""
 
+    def for_diameter(self, diameter: float) -> Schedule:
+        """The schedule as a learner uses it whose K has this diameter: itself, unless its steps depend on that."""
+        return self
+
     def parameters(self) -> dict[str, Any]:
         """The constructor's arguments, so that ``type(s)(**s.parameters())`` is s again."""
         raise NotStorable(f"{type(self).__name__} does not say its parameters")

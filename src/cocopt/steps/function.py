@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 
+from cocopt import registry
 from cocopt.errors import InvalidInput
 from cocopt.steps.base import Schedule, Step
 
@@ -39,22 +41,53 @@ class Function(Schedule):
         return f"Function({self.function!r})"
 
 
-def as_schedule(steps: Schedule | Callable[[int], Step]) -> Schedule:
-    """A schedule as it is, a callable of t as [`Function`][cocopt.steps.Function].
+def as_schedule(steps: Schedule | Callable[[int], Step] | str | None, **options: float) -> Schedule:
+    """A schedule as it is, a callable of t as [`Function`][cocopt.steps.Function], a name as the class of that name.
+
+    ``options`` are the arguments of the class, as on the command line. They choose it where no name is given: ``beta``
+    is that of Power, ``m`` of StronglyConvex, ``c`` of Constant, ``D`` of Adaptive. Without anything, Adaptive.
 
     Examples
     --------
     >>> from cocopt import steps
     >>> steps.as_schedule(steps.Constant(0.1))
     Constant(c=0.1)
+    >>> steps.as_schedule("power", scale=2.0), steps.as_schedule(None, beta=0.7)
+    (Power(beta=0.5, scale=2.0), Power(beta=0.7, scale=1.0))
     >>> steps.as_schedule(0.1)
     Traceback (most recent call last):
     ...
-    cocopt.errors.InvalidInput: steps: expected a schedule such as steps.Power() or a callable of t, got float
+    cocopt.errors.InvalidInput: steps: expected a schedule such as steps.Power(), its name or a callable of t, got float
     """
+    if steps is None:
+        steps = next((name for option, name in _NAME_OF_OPTION.items() if option in options), "adaptive")
+    if isinstance(steps, str):
+        return _by_name(steps, options)
+    if options:
+        raise InvalidInput(f"{next(iter(options))}: expected no such option beside a schedule, got {steps!r} too")
     if isinstance(steps, Schedule):
         return steps
     if callable(steps) and not isinstance(steps, type):
         return Function(steps)
     name = steps.__name__ if isinstance(steps, type) else type(steps).__name__
-    raise InvalidInput(f"steps: expected a schedule such as steps.Power() or a callable of t, got {name}")
+    raise InvalidInput(f"steps: expected a schedule such as steps.Power(), its name or a callable of t, got {name}")
+
+
+#: which schedule an option chooses where none is named; ``scale`` alone does not choose
+_NAME_OF_OPTION = {"beta": "power", "m": "strongly-convex", "c": "constant", "D": "adaptive"}
+
+
+def _by_name(name: str, options: dict[str, float]) -> Schedule:
+    known = registry.classes("schedule")
+    if name not in known:
+        raise InvalidInput(f"steps: expected one of {', '.join(sorted(known))}, got {name!r}")
+    arguments = inspect.signature(known[name]).parameters
+    for option in options:
+        if option not in arguments:
+            takes = ", ".join(arguments)
+            raise InvalidInput(f"{option}: expected no such option with steps={name}, which takes {takes}")
+    missing = [one.name for one in arguments.values() if one.default is one.empty and one.name not in options]
+    if missing:
+        raise InvalidInput(f"{missing[0]}: expected as an option with steps={name}, got none")
+    schedule: Schedule = known[name](**options)
+    return schedule

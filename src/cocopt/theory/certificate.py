@@ -30,14 +30,14 @@ class Failure(IntFlag):
 _REASONS = {
     Failure.INFEASIBLE: "in some round no point of K satisfied the constraint",
     Failure.WEAKLY_CONVEX: "a loss was less strongly convex than the steps assume",
-    Failure.OTHER_ACTION: "the action played differed from the one asked for",
+    Failure.OTHER_ACTION: "the action played differed from the one asked for",  # in states of earlier versions
     Failure.FAST_DECREASE: "the steps fell faster than 1/(m t)",
     Failure.INCREASE: "a step was larger than the one before",
 }
 _UNBOUNDED = "K is unbounded, or its diameter unknown"
 
 # As plain integers: `after` is part of every round, and arithmetic on members of an enumeration is slow.
-_INFEASIBLE, _WEAKLY_CONVEX, _OTHER_ACTION, _FAST_DECREASE, _INCREASE = (int(failure) for failure in Failure)
+_INFEASIBLE, _WEAKLY_CONVEX, _, _FAST_DECREASE, _INCREASE = (int(failure) for failure in Failure)
 
 
 class Certificate:
@@ -48,9 +48,14 @@ class Certificate:
         Regret_T ≤ D²/(2η_T) + ½ Σ_t η_t ‖∇f_t(x_t)‖²     (convex losses, steps that never increase)
         Regret_T ≤ ½ Σ_t η_t ‖∇f_t(x_t)‖²                 (m-strongly convex losses, η_t = 1/(m t))
 
-    No Lipschitz constant enters. Rounds that reveal no loss add nothing; a step of 0 does not count, and η_T is the
-    last other one. The certificate is void once an assumption is violated; `reasons` says which. The sum is
-    compensated; the bound is exact up to rounding.
+    Where the gradient was taken at another point p_t than the iterate x_t from which the step went (feedback that came
+    late, or another action that was executed), the drift Σ_t ⟨∇f_t(p_t), p_t − x_t⟩ is added, and to the second form
+    Σ_t (m D d_t − m d_t²/2) with d_t = ‖p_t − x_t‖ as well. With feedback that comes late, T counts the rounds whose
+    loss has come, and x must satisfy the constraints that have come.
+
+    ∇f_t is its part along the affine hull of K, and no Lipschitz constant enters. Rounds that reveal no loss add
+    nothing; a step of 0 does not count, and η_T is the last other one. The certificate is void once an assumption is
+    violated; `reasons` says which. The sum is compensated; the bound is exact up to rounding.
 
     Examples
     --------
@@ -109,7 +114,8 @@ class Certificate:
         *,
         modulus: Step | None = None,
         infeasible: Any = None,
-        moved: Any = None,
+        drift: Step | None = None,
+        distance: Step | None = None,
     ) -> Certificate:
         """The certificate after one more round; arguments are numbers, or one per trial.
 
@@ -119,17 +125,20 @@ class Certificate:
             η_t and ‖∇f_t(x_t)‖².
         modulus : float or array
             The strong convexity of f_t, needed by the strongly convex form only.
-        infeasible, moved : bool or array of bool
-            Whether no point of K satisfied the constraint; whether another action than the one asked for was played.
+        infeasible : bool or array of bool
+            Whether no point of K satisfied the constraint.
+        drift, distance : float or array, or None where the gradient was taken at the iterate
+            ⟨∇f_t(p_t), p_t − x_t⟩ and ‖p_t − x_t‖; the latter counts in the strongly convex form only.
         """
-        given = {"step": step, "gradient_sq": gradient_sq, "modulus": modulus, "infeasible": infeasible, "moved": moved}
+        given = {"step": step, "gradient_sq": gradient_sq, "modulus": modulus, "infeasible": infeasible}
+        given |= {"drift": drift, "distance": distance}
         batch = self._assumed[0]
         for name, value in given.items():
             if value is not None:
                 array = as_floats(name, value)
                 if array.shape not in ((), batch) or np.isnan(array).any():
                     raise InvalidInput(f"{name}: expected a number, or numbers of shape {batch}, got {describe(value)}")
-                plain = array.astype(bool) if name in ("infeasible", "moved") else array
+                plain = array.astype(bool) if name == "infeasible" else array
                 given[name] = plain if plain.ndim else plain.item()
         with ignore_fp_warnings():  # an infinite bound is a bound
             return self.after_unchecked(**given)
@@ -141,7 +150,8 @@ class Certificate:
         *,
         modulus: Step | None = None,
         infeasible: Any = None,
-        moved: Any = None,
+        drift: Step | None = None,
+        distance: Step | None = None,
     ) -> Certificate:
         """As `after`, on checked arguments: a part of every round."""
         seen, last, total = self._seen, self._last, self._sum
@@ -155,11 +165,14 @@ class Certificate:
             elif not (type(step) is float and type(last) is float and step <= last):  # the usual case
                 seen = seen | (step > last) * _INCREASE
             total = total.plus(step * gradient_sq)
+            if drift is not None:
+                total = total.plus(2.0 * drift)
+                if m > 0.0:
+                    d = 0.0 if distance is None else distance
+                    total = total.plus(2.0 * m * self._assumed[1] * d - m * d * d)
             last = (step or last) if isinstance(step, float) else np.where(step > 0.0, step, last)
         if infeasible is not None:
             seen = seen | np.multiply(infeasible, _INFEASIBLE)
-        if moved is not None:
-            seen = seen | np.multiply(moved, _OTHER_ACTION)
         return self._make(self._assumed, last, seen, total)
 
     @property

@@ -67,7 +67,7 @@ def bounds(
         regret = L_f**2 / 2 * total
         path = L_f * total
     elif isinstance(schedule, Adaptive):
-        c = schedule.scale * schedule.D
+        c = schedule.scale * (D if schedule.D is None else schedule.D)
         regret = (D**2 / (2 * c) + c) * L_f * np.sqrt(n)
         if first_gradient is None:
             path = c * n

@@ -71,7 +71,7 @@ def dynamic_bounds(
     if isinstance(steps, Adaptive):
         if norms.ndim:
             raise InvalidInput("lipschitz_f: expected a number for adaptive steps, got an array; pass the steps as one")
-        c = steps.scale * steps.D
+        c = steps.scale * (D if steps.D is None else steps.D)
         static, inverse = (D**2 / (2 * c) + c) * norms * np.sqrt(t), norms * np.sqrt(t) / c
     else:
         modulus, eta = _steps(steps, T)
