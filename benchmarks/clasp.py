@@ -17,7 +17,7 @@ FIRST_TELL = """
 import time; t = time.perf_counter()
 import numpy as np
 from cocopt import CLASP, Box, constraints, losses
-learner = CLASP(Box(0.0, 1.0, dim=10), start=np.full(10, 0.5))
+learner = CLASP(Box(0.0, 1.0, dim=10), start=np.full(10, 0.5), beta=0.5)
 learner.tell(losses.Norm(np.ones((4, 10)), np.ones(4)), constraints.Affine(np.ones((4, 10)), np.ones(4)))
 print(time.perf_counter() - t)
 """
@@ -42,7 +42,7 @@ def by_cocopt(start: np.ndarray, rounds: Data, rows: str) -> Callable[[], np.nda
         start, rounds = start[0], [tuple(part[0] for part in parts) for parts in rounds]
 
     def run() -> np.ndarray:
-        learner = CLASP(Box(0.0, 1.0, dim=DIM), start=start, rows=rows)
+        learner = CLASP(Box(0.0, 1.0, dim=DIM), start=start, beta=0.5, rows=rows)
         for H, y, A, b in rounds:
             learner.ask()
             learner.tell(losses.Norm(H, y), constraints.Affine(A, b))

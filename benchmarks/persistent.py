@@ -106,7 +106,7 @@ def long_run(name: str, method: str) -> Row:
     """The mean cost of a round over 20,000 rounds against that over 2000."""
     K, stream = STREAMS[name]
     start = np.zeros((FEW, DIM))
-    learner: Any = CLASP(K, start=start, window=None)
+    learner: Any = CLASP(K, start=start, beta=0.5, window=None)
     if method == "Switch":
         learner = Switch(K, LONG, 10.0, start=start, threshold=1e9)
     run(type(learner)(**learner.parameters(), start=start), stream, 20, ())  # loads and compiles what is needed

@@ -26,14 +26,14 @@ def slowly(t: int) -> float:
 def learners() -> dict[str, Any]:
     K, one, many = SETS["product"], BATCH[0], BATCH
     return {
-        "clasp": CLASP(K, start=one),
-        "clasp-batch": CLASP(K, start=many, steps=steps.Adaptive(2.0), infeasible="nearest"),
+        "clasp": CLASP(K, start=one, beta=0.5),
+        "clasp-batch": CLASP(K, start=many, steps=steps.Adaptive(2.0, scale=1.0), infeasible="nearest"),
         "clasp-callable": CLASP(K, start=one, steps=slowly),
         "clasp-strongly-convex": CLASP(Ball(np.zeros(5), 2.0), start=one, steps=steps.StronglyConvex(1.0)),
-        "clasp-window": CLASP(K, start=one, window=3),
-        "clasp-window-batch": CLASP(K, start=many, window=4, rows="worst"),
-        "clasp-persistent": CLASP(K, start=one, window=None),
-        "clasp-persistent-batch": CLASP(K, start=many, window=None, rows="worst"),
+        "clasp-window": CLASP(K, start=one, beta=0.5, window=3),
+        "clasp-window-batch": CLASP(K, start=many, beta=0.5, window=4, rows="worst"),
+        "clasp-persistent": CLASP(K, start=one, beta=0.5, window=None),
+        "clasp-persistent-batch": CLASP(K, start=many, beta=0.5, window=None, rows="worst"),
         "clasp-f": CLASPF(K, start=many, gradient_at="xb", steps=steps.Constant(0.1)),
         "recoo": RECOO(K, start=one, strong_convexity=0.5),
         "recoo-batch": RECOO(K, start=many, rows="worst"),

@@ -24,7 +24,7 @@ def naive_metrics(data: list[Any], trial: int) -> dict[str, float]:
     """One CLASP per agent; all losses and all rows at each agent's actions."""
     H, y, A, b = data
     K = problems.get("network").K
-    learners = [CLASP(K, start=np.zeros(6)) for _ in range(AGENTS)]
+    learners = [CLASP(K, start=np.zeros(6), beta=0.5) for _ in range(AGENTS)]
     sums = dict.fromkeys(("loss", "ccv1", "ccv2", "local_loss", "local_ccv1", "local_ccv2"), 0.0)
     for t in range(ROUNDS):
         for i, learner in enumerate(learners):

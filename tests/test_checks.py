@@ -56,7 +56,7 @@ class WholeSpace(Halfspace):
 
 def test_sets_that_return_their_input(registry):
     register(WholeSpace)
-    check_algorithm(lambda K, start: CLASP(K, start=start), K=WholeSpace(np.ones(2), 5.0), seed=3)
+    check_algorithm(lambda K, start: CLASP(K, start=start, beta=0.5), K=WholeSpace(np.ones(2), 5.0), seed=3)
 
 
 class ModifiedTell:
@@ -231,7 +231,7 @@ def make_broken(mixin, tell):
     methods = {} if tell is None else {"tell": tell}
     cls = type("Broken", (CLASP,) if mixin is object else (mixin, CLASP), methods)
     register(cls)
-    return lambda K, start: cls(K, start=start)
+    return lambda K, start: cls(K, start=start, beta=0.5)
 
 
 @pytest.mark.parametrize("failure", BREAKAGES)

@@ -108,7 +108,7 @@ BATCHES = [
 
 @pytest.mark.parametrize(("kind", "constraint", "options"), BATCHES)
 def test_a_batch_equals_separate_learners(kind, constraint, options):
-    trials = 4
+    trials, options = 4, {"steps": "power"} | options
     K, starts, stream = batch_of_streams(kind, constraint, trials, 25, seed=5)
     together = CLASP(K, start=starts, **options)
     apart = [CLASP(K, start=start, **options) for start in starts]
@@ -253,7 +253,7 @@ def test_a_schedule_may_use_its_array_again():
 def test_one_step_per_trial_with_two_leading_axes(batch):
     rng = np.random.default_rng(1)
     c = rng.normal(size=(*batch, 3))
-    learner = CLASP(Box(-99.0, 99.0, dim=3), start=np.zeros((*batch, 3)), steps=steps.Adaptive(1.0))
+    learner = CLASP(Box(-99.0, 99.0, dim=3), start=np.zeros((*batch, 3)), steps=steps.Adaptive(1.0, scale=1.0))
     learner.tell(losses.Linear(c))
     np.testing.assert_allclose(learner.ask(), -c / np.linalg.norm(c, axis=-1, keepdims=True), atol=1e-15)
 

@@ -44,7 +44,7 @@ def random_rounds(K, z, constraint, batch, rng):
 
 
 def check_resume(path, kind="Box", constraint="rows", batch=None, supplied=None, seed=0, **options):
-    rng = np.random.default_rng(seed)
+    rng, options = np.random.default_rng(seed), {"steps": "power"} | options
     K, z = random_set(kind, 3, rng)
     K = build_set(K)
     start = K.project(z + 0.1 * rng.normal(size=(batch, 3))) if batch else z

@@ -48,7 +48,7 @@ def test_rates_are_written_as_in_papers(rate: Rate, text: str) -> None:
 
 
 def test_rates_follow_the_configuration() -> None:
-    assert CLASP(K).rates == Rates.from_squares(Rate(0.5), Rate(0.5))
+    assert CLASP(K, beta=0.5).rates == Rates.from_squares(Rate(0.5), Rate(0.5))
     assert CLASP(K, steps=steps.Power(0.75)).rates == Rates(Rate(0.75), Rate(0.625), Rate(0.25))
     assert CLASP(K, steps=steps.StronglyConvex(1.0)).rates == CLASP.facts.strongly_convex
     assert CLASP(K, steps=steps.Constant(0.1)).rates is None
@@ -94,7 +94,7 @@ def test_black_boxes_are_equal_if_they_call_the_same_functions() -> None:
 def feedback(constraint, t: int = 1) -> Feedback:
     x = np.zeros(2)
     rows = None if constraint is None else constraint.rows(x)
-    return Feedback(t, t, x, None, 0.0, None, None, constraint, rows, None)
+    return Feedback(t, t, x, x, None, 0.0, None, None, constraint, rows)
 
 
 def test_a_static_constraint_is_kept_and_another_one_refused() -> None:

@@ -34,7 +34,7 @@ def test_methods_that_project_leave_the_trap_at_once(a: float, c: float) -> None
     start = problem.start(0, [0])
     assert start == pytest.approx((1 + a / 2) / 2)
     for learner in (
-        CLASP(problem.K, start=start),
+        CLASP(problem.K, start=start, beta=0.5),
         Switch(problem.K, 300, problem.algorithm_defaults["lipschitz"], start=start),
     ):
         actions = play(problem, learner, 300)
@@ -109,7 +109,7 @@ def test_drift_attains_the_rates_of_clasp() -> None:
     """
     T = 4000
     problem = problems.get("drift", margin=0.0, rounds=T)
-    learner = CLASP(problem.K, start=problem.start(0, [0]))
+    learner = CLASP(problem.K, start=problem.start(0, [0]), beta=0.5)
     play(problem, learner)
     leading = 4 * sqrt(2) / 3 * T**0.75
     assert leading - 4 * sqrt(2) * (T**0.25 + 1) <= learner.ledger.ccv1 <= leading
@@ -121,7 +121,7 @@ def test_drift_attains_the_rates_of_clasp() -> None:
 @pytest.mark.parametrize("T", [100, 1000])
 def test_drift_without_losses(T: int) -> None:
     problem = problems.get("drift", kappa=0.0, margin=0.0, rounds=T)
-    learner = CLASP(problem.K, start=problem.start(0, [0]))
+    learner = CLASP(problem.K, start=problem.start(0, [0]), beta=0.5)
     actions = play(problem, learner)[:, 0]
     theta = 1 / sqrt(T)
     for t, x in enumerate(actions):
@@ -136,7 +136,7 @@ def test_drift_without_losses(T: int) -> None:
 @pytest.mark.parametrize("kappa", [0.0, 1.0])
 def test_persistent_constraints_pay_little_for_drift(kappa: float) -> None:
     problem = problems.get("drift", kappa=kappa, rounds=300)
-    learner = CLASP(problem.K, start=problem.start(0, [0]), window=None)
+    learner = CLASP(problem.K, start=problem.start(0, [0]), beta=0.5, window=None)
     play(problem, learner)
     assert learner.ledger.ccv1 < 4
 

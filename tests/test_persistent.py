@@ -474,7 +474,7 @@ def test_the_history_is_judged_as_a_loop_would(rows, batch):
 @pytest.mark.parametrize("infeasible", ["raise", "nearest"])
 @pytest.mark.parametrize("rows", ["all", "worst"])
 def test_a_constraint_that_never_changes(rows, infeasible):
-    learner = CLASP(Box(-1.0, 1.0, dim=4), rows=rows, window=None, infeasible=infeasible)
+    learner = CLASP(Box(-1.0, 1.0, dim=4), beta=0.5, rows=rows, window=None, infeasible=infeasible)
     total, constraint = 0.0, constraints.Affine([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 2.0, 0.0]], [0.5, 0.25])
     for t, (loss, _) in enumerate(stream(8, 300), 1):
         played = np.full(4, 0.5) if t % 10 == 0 else None
@@ -736,7 +736,7 @@ def test_a_round_that_fails_changes_nothing():
 
 def test_nearest_once_the_intersection_is_empty():
     K = Box(-1.0, 1.0, dim=4)
-    learner, added = CLASP(K, start=np.zeros((2, 4)), window=None, infeasible="nearest"), []
+    learner, added = CLASP(K, start=np.zeros((2, 4)), beta=0.5, window=None, infeasible="nearest"), []
     for t, (loss, constraint) in enumerate(stream(6, 40, (2,))):
         if t == 20:
             A, b = constraint.A.copy(), constraint.b.copy()

@@ -11,7 +11,7 @@ from reference import queue_algorithms as naive
 from test_static_algorithms import BOUND_CASES, CASES, K2, ROUNDS, SETS, T, constants, run, stream
 
 from cocopt import Box, DriftPlusPenalty, Halfspace, PolyakFeasibility, Simplex, YuLeeLee, constraints, losses
-from cocopt.errors import InvalidInput
+from cocopt.errors import InvalidInput, SuspiciousInput
 from cocopt.theory.polyak import safe_parameters
 
 # ------------------------------------------------------------------------------------------------ Polyak feasibility
@@ -32,7 +32,7 @@ def test_polyak_is_its_formula(name: str, M: int, seed: int, eta: float | None, 
     safe = safe_parameters(T, K.diameter, 6.0, 0.05)
     used = (safe[0] if eta is None else eta, safe[1] if rho is None else rho)
     for k in range(2):
-        expected = naive.polyak(reference.project, data.start[k], data.rounds(k), *used)
+        expected = naive.polyak(reference.project, data.start[k], data.rounds(k), *used, reference.along)
         np.testing.assert_allclose(points[k], expected, rtol=0, atol=1e-9)
 
 
@@ -50,8 +50,13 @@ def test_polyak_never_violates_and_keeps_its_bound(name: str, M: int, seed: int)
 def test_safe_steps_never_violate_when_the_loss_pulls_outside() -> None:
     K, limit = Box(-1.0, 1.0, dim=2), constraints.Affine([[1.0, 0.2], [0.1, 1.0]], [0.3, 0.2])
     learner = PolyakFeasibility(K, 5000, 1.1, 0.2, start=[0.0, 0.0])
-    for _ in range(5000):
-        learner.tell(losses.Linear([-0.8, -0.7]), limit)
+
+    def play() -> None:
+        for _ in range(5000):
+            learner.tell(losses.Linear([-0.8, -0.7]), limit)
+
+    with pytest.warns(SuspiciousInput, match="moved by less than"):  # the safe steps are that small
+        play()
     assert learner.ledger.ccv1 == 0.0
     assert limit.value(learner.ask()) > limit.value([0.0, 0.0])  # it went towards the limit, though slowly
 

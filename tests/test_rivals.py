@@ -367,7 +367,7 @@ def test_inactive_trials_stay():
     x, gradient, s = rng.uniform(-1, 1, (3, 6, 4))
     memory = SurrogateMemory(*rng.uniform(0, 1, (2, 6)))
     g = constraints.Affine(s[:, None], np.vecdot(s, x)[:, None] - rng.uniform(-1, 1, (6, 1)))
-    feedback = Feedback(1, 1, x, None, 0.0, gradient, 0.0, g, g.rows(x), None)
+    feedback = Feedback(1, 1, x, x, None, 0.0, gradient, 0.0, g, g.rows(x))
     active = np.array([True, False, True, True, False, False])
     masked, free = (p.step(K.project_unchecked, memory, feedback, which) for which in (active, None))
     pairs = [(masked[0], free[0], x), (masked[2], free[2], np.zeros(6)), *zip(masked[1], free[1], memory, strict=True)]
@@ -418,7 +418,7 @@ def test_steps_are_counted_in_losses():
     for make, expected in (
         (lambda: RECOO(K), [0.5, 0.5 / math.sqrt(2)]),
         (lambda: RECOO(K, strong_convexity=2.0), [0.5, 0.25]),
-        (lambda: CLASPF(K), [1.0, 1 / math.sqrt(2)]),
+        (lambda: CLASPF(K, beta=0.5), [1.0, 1 / math.sqrt(2)]),
         (lambda: AdaGrad(K, 10, 1.0, strong_convexity=2.0), [1 / (8 * math.log(10 * math.e)) / t for t in (1, 2)]),
     ):
         learner, loss = make(), losses.Linear([0.1, 0.0])

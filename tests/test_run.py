@@ -105,7 +105,7 @@ def test_every_trial_equals_the_run_of_a_single_learner() -> None:
     result = small(regret=False)
     problem = problems.get("olr")
     for trial in (0, 3, 6):
-        learner = CLASP(problem.K, start=problem.start(0, [trial])[0])
+        learner = CLASP(problem.K, start=problem.start(0, [trial])[0], beta=0.5)
         history = []
         for _, count, reveal in problem.blocks(0, [trial], 30):
             for k in range(count):

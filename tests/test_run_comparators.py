@@ -117,7 +117,7 @@ class Gaps(problems.Problem):
 def test_rounds_that_are_left_out_do_not_count() -> None:
     result = cocopt.run(Gaps(), "clasp:infeasible=nearest", 2, jobs=1, comparators=["static", "dynamic"])
     (label,) = result.algorithms
-    learner = cocopt.CLASP(Gaps.K, start=Gaps().start(0, [0, 1]), infeasible="nearest")
+    learner = cocopt.CLASP(Gaps.K, start=Gaps().start(0, [0, 1]), beta=0.5, infeasible="nearest")
     paid = np.zeros((2, 9))
     for _, count, reveal in Gaps().blocks(0, [0, 1], 9):
         for k in range(count):

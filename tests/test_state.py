@@ -206,11 +206,11 @@ def test_nothing_is_unpickled(path):
 
 
 def test_a_newer_format_asks_for_an_upgrade(path, monkeypatch):
-    monkeypatch.setattr(state, "VERSION", 3)
+    monkeypatch.setattr(state, "VERSION", 4)
     monkeypatch.setattr(cocopt, "__version__", "9.9")
     state.write(path, HEADER, ARRAYS)
     monkeypatch.undo()
-    with pytest.raises(StateError, match=r"format 2 or older, got format 3 of cocopt 9\.9: upgrade cocopt"):
+    with pytest.raises(StateError, match=r"format 3 or older, got format 4 of cocopt 9\.9: upgrade cocopt"):
         state.read(path)
 
 

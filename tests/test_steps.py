@@ -1,12 +1,14 @@
 """Step-size schedules."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cocopt
 from cocopt import steps
 from cocopt.errors import InvalidInput
 
@@ -86,6 +88,34 @@ def test_as_schedule():
             steps.as_schedule(bad)
 
 
+def test_a_schedule_by_name_and_options() -> None:
+    assert steps.as_schedule("power") == steps.Power()
+    assert steps.as_schedule("power", scale=2.0) == steps.Power(scale=2.0)
+    assert steps.as_schedule(None, beta=0.7) == steps.Power(0.7)
+    assert steps.as_schedule(None, m=2.0) == steps.StronglyConvex(2.0)
+    assert steps.as_schedule(None, c=0.1) == steps.Constant(0.1)
+    assert steps.as_schedule(None, D=3.0, scale=0.5) == steps.Adaptive(3.0, 0.5)
+    assert steps.as_schedule(None, default="power", scale=0.5) == steps.Power(scale=0.5)
+    for arguments, options, message in (
+        (("powr",), {}, "steps: expected a known name, got 'powr'; did you mean power?"),
+        (("power",), {"m": 1.0}, "m: expected no such option with steps=power, which takes beta, scale"),
+        (("strongly-convex",), {}, "m: expected as an option with steps=strongly-convex, got none"),
+        ((steps.Power(),), {"beta": 0.5}, "beta: expected no such option beside a schedule"),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(message)):
+            steps.as_schedule(*arguments, **options)
+
+
+def test_adaptive_steps_take_the_diameter_of_K() -> None:
+    assert cocopt.CLASP(cocopt.Box(0.0, 3.0, dim=1)).steps == steps.Adaptive(3.0)
+    assert cocopt.CLASP(cocopt.Box(0.0, 3.0, dim=1), D=1.0).steps == steps.Adaptive(1.0)
+    assert cocopt.CLASP(cocopt.Box(2.0, 2.0, dim=3)).ask() == pytest.approx([2.0, 2.0, 2.0])  # a K of one point
+    with pytest.raises(InvalidInput, match=r"steps: expected a length D, as in steps.Adaptive\(D=1.0\), or another"):
+        cocopt.CLASP(cocopt.Space(2))
+    with pytest.raises(InvalidInput, match="D: expected a length, or a learner that fills in the diameter"):
+        steps.Adaptive().step(1, 1.0)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -136,7 +166,7 @@ def test_good_steps_of_any_type_pass():
 
 
 def test_a_zero_step_is_neither_refused_nor_compared():
-    schedule = steps.Adaptive(D=1.0)
+    schedule = steps.Adaptive(D=1.0, scale=1.0)
     first = steps.checked_step(schedule, 1, np.array([0.0, 4.0]))
     np.testing.assert_array_equal(first, [0.0, 0.5])
     second = steps.checked_step(schedule, 2, np.array([1.0, 4.0]), first)

@@ -140,7 +140,7 @@ def test_adaptive_constants():
 
 def test_ccv2_of_adaptive_steps_can_grow_linearly():
     # Gradients that double in each round make every step as long as the diameter of K.
-    schedule, x, squares, ccv2, T = steps.Adaptive(D=2.0), 1.0, 0.0, 0.0, 40
+    schedule, x, squares, ccv2, T = steps.Adaptive(D=2.0, scale=1.0), 1.0, 0.0, 0.0, 40
     for t in range(1, T + 1):
         side = 1.0 if t % 2 else -1.0  # g_t(x) = side · x, f_t pushes back to the other side
         ccv2 += max(0.0, side * x) ** 2
@@ -241,13 +241,11 @@ def test_an_unbounded_set_voids_the_convex_form_only():
     assert strong.reasons == ()
 
 
-def test_another_action_voids_the_certificate():
-    proof = Certificate.zero((2,), diameter=1.0).after(1.0, np.ones(2), moved=np.array([True, False]))
-    np.testing.assert_array_equal(proof.valid, [False, True])
-    assert proof.after(0.5, np.ones(2), infeasible=True).reasons == (
-        "in some round no point of K satisfied the constraint",
-        "the action played differed from the one asked for",
-    )
+def test_drift_adds_to_the_certificate():
+    convex = Certificate.zero((2,), diameter=1.0).after(1.0, np.ones(2), drift=np.array([0.25, -0.5]), distance=7.0)
+    np.testing.assert_allclose(convex.value, [0.5 + 0.5 + 0.25, 0.5 + 0.5 - 0.5])
+    strong = Certificate.zero(diameter=3.0, modulus=2.0).after(0.5, 4.0, modulus=2.0, drift=0.25, distance=0.1)
+    assert strong.value == pytest.approx(1.0 + 0.25 + (2.0 * 3.0 * 0.1 - 2.0 * 0.1**2 / 2))
 
 
 def test_zero_steps_and_rounds_without_a_loss_add_nothing():

@@ -172,8 +172,10 @@ class Ledger:
             Whether no point of K satisfied the constraint.
         """
         given = {"loss": loss, "rows": rows, "past": past, "infeasible": infeasible}
-        arrays = (None if value is None else as_floats(name, value) for name, value in given.items())
-        return self.with_round(*arrays)[0]
+        loss, rows, past, infeasible = (
+            None if value is None else as_floats(name, value) for name, value in given.items()
+        )
+        return self.with_round(loss, rows, past, infeasible)[0]
 
     def with_round(
         self,

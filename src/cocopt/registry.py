@@ -7,6 +7,7 @@ defines one itself, else the name of the class. Two kinds may use the same name.
 
 from __future__ import annotations
 
+import difflib
 import pkgutil
 from collections.abc import Iterable
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 from cocopt.errors import InvalidInput
 
-__all__ = ["PACKAGES", "attribute", "classes", "exported", "import_package", "name_of", "register"]
+__all__ = ["PACKAGES", "attribute", "classes", "exported", "import_package", "name_of", "register", "unknown_name"]
 
 #: kind → the package that defines cocopt's own classes of this kind, and exports all of them
 PACKAGES = {
@@ -109,6 +110,19 @@ def name_of(cls: type) -> str | None:
         if registered is cls:
             return name
     return None
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInput:
+    """The error for an unknown name, with the known names most like it, or all of them if none is alike.
+
+    >>> from cocopt.registry import unknown_name
+    >>> unknown_name("algorithm", "clapsp", ["clasp", "recoo"])
+    InvalidInput("algorithm: expected a known name, got 'clapsp'; did you mean clasp?")
+    """
+    names = sorted(known)
+    alike = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(alike)}?" if alike else f"known: {', '.join(names) or 'none'}"
+    return InvalidInput(f"{kind}: expected a known name, got {name!r}; {hint}")
 
 
 def exported(kind: str) -> dict[str, type[Any]]:

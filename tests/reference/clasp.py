@@ -129,6 +129,20 @@ def flattened(g: Description) -> list[Description]:
     return [g]
 
 
+def along(K: Description, vector: Array) -> Array:
+    """The part of a vector along the affine hull of K: of a simplex, less the mean."""
+    if K[0] == "Simplex":
+        return vector - vector.mean()
+    if K[0] == "Product":
+        parts, at = [], 0
+        for part in K[1]:
+            size = part[1] if part[0] == "Simplex" else len(np.atleast_1d(part[1]))
+            parts.append(along(part, vector[at : at + size]))
+            at += size
+        return np.concatenate(parts)
+    return vector
+
+
 def run(
     K: Description,
     start: Array,
@@ -142,6 +156,7 @@ def run(
     kept: list[tuple[Description, Description]] = []  # each constraint, and what of it is demanded
     for t, (f, g) in enumerate(stream, start=1):
         value, gradient = loss(f, x)
+        gradient = along(K, gradient)
         squares += float(gradient @ gradient)
         eta = step(rule, t, squares)
         seen = rows(g, x)

@@ -181,7 +181,7 @@ def garber_kretzu(K, x, rounds, T, G, eps=None, block=None):
     points, y, gradients = [x], x, []
     for t, (gradient, A, b) in enumerate(rounds, start=1):
         v, s = violation(A, b, x)
-        gradients.append(gradient(x) + v / theta * s)
+        gradients.append(K.along(gradient(x) + v / theta * s))
         if t % block == 0:
             x, y = by_linear_oracle(K, x, y - eta * sum(gradients), eps)
             gradients = []
@@ -199,7 +199,7 @@ def lu(K, x, rounds, T, G, D, m=None, V=1.0, c=1.0):
         v, s = violation(A, b, x)
         Q += b_ * v
         weight = math.exp(Q / (2 * math.sqrt(T))) / (2 * math.sqrt(T)) if m is None else 2 * Q
-        n = V * b_ * gradient(x) + weight * b_ * s
+        n = K.along(V * b_ * gradient(x) + weight * b_ * s)
         total += sum(n**2)
         eta = D / math.sqrt(2 * total) if m is None else 1 / (V * m * t)
         x = by_separation(K, x - eta * n, delta)

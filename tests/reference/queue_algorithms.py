@@ -8,13 +8,14 @@ import math
 import numpy as np
 
 
-def polyak(project, x, rounds, eta, rho):
+def polyak(project, x, rounds, eta, rho, along=lambda v: v):
+    """``along`` is the part of a vector along the affine hull of K."""
     points = [x]
     for gradient, rows, jacobian in rounds:
         g = rows(x)
         i = int(np.argmax(g))
-        s = jacobian(x)[i]
-        y = x - eta * gradient(x)
+        s = along(jacobian(x)[i])
+        y = x - eta * along(gradient(x))
         model = g[i] + s @ (y - x) + rho
         if model > 0:
             y = y - model * s / (s @ s)

@@ -19,6 +19,7 @@ TOLERANCES = ("tol_gap_abs", "tol_gap_rel", "tol_feas", "tol_ktratio")
 class Plain(NamedTuple):
     project: Callable
     constraints: Callable
+    along: Callable = lambda v: v  # the part along the affine hull
 
 
 def box(lower, upper):
@@ -47,7 +48,7 @@ def simplex(total):
                 high = middle
         return np.array([max(v - (low + high) / 2, 0.0) for v in y])
 
-    return Plain(project=project, constraints=lambda x: [x >= 0, cp.sum(x) == total])
+    return Plain(project, lambda x: [x >= 0, cp.sum(x) == total], lambda v: v - sum(v) / len(v))
 
 
 def ellipsoid(center, P):
@@ -123,10 +124,10 @@ def adagrad(K, x, rounds, T, G, D, m=None, V=1.0):
         i = int(np.argmax(A @ x - b))
         v = max(0.0, A[i] @ x - b[i])
         Q += b_ * v
-        n = V * b_ * gradient(x)
+        n = V * b_ * K.along(gradient(x))
         if v > 0:
             slope = math.exp(Q / (2 * math.sqrt(T))) / (2 * math.sqrt(T)) if m is None else 2 * Q
-            n = n + slope * b_ * A[i]
+            n = n + slope * b_ * K.along(A[i])
         total += sum(n**2)
         if m is not None:
             eta = 1 / (V * m * t)
@@ -142,7 +143,8 @@ def clasp_f(K, x, rounds, step, at_xb=False):
     for t, (gradient, A, b) in enumerate(rounds, start=1):
         i = int(np.argmax(A @ x - b))
         v = A[i] @ x - b[i]
-        xb = K.project(x - v / sum(A[i] ** 2) * A[i]) if v > 0 else x
+        p = K.along(A[i])
+        xb = K.project(x - v / sum(p**2) * p) if v > 0 else x
         x = K.project(xb - step(t) * gradient(xb if at_xb else x))
         points.append(x)
     return np.array(points)

@@ -10,7 +10,6 @@ import inspect
 import math
 import operator
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -39,7 +38,7 @@ from cocopt.arrays import (
     squared_norm,
 )
 from cocopt.constraints import Constraint, Stack
-from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, StateError, SuspiciousInput
+from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, StateError
 from cocopt.geometry.project import solve_projection
 from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
@@ -103,6 +102,8 @@ class Learner(ABC):
     agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
+    #: whether it never projects, for sets on which that is expensive
+    projection_free: ClassVar[bool] = False
     #: whether its analysis allows to play the projection onto a constraint that is known beforehand
     accepts_known: ClassVar[bool] = True
     #: whether its analysis covers feedback that comes late
@@ -116,8 +117,8 @@ class Learner(ABC):
         self.K = K
         self._loss_types: set[type] = set()  # whose objects were found to fit
         self._constraint_types: set[type] = set()
-        self._watch = Watch(K)
-        self._recent: deque[Array] = deque(maxlen=RECENT_ACTIONS)
+        self._watch = Watch(K, movement=not self.projection_free)
+        self._recent: deque[Array] = deque(maxlen=RECENT_ACTIONS)  # actions asked for, to compare ``played`` with
         if start is None:
             x = np.array(self.default_start())
         else:
@@ -357,7 +358,8 @@ class Learner(ABC):
             number, rounds = waiting.round, before.rounds
             pending = _after_feedback(pending, waiting, loss is not None, constraint is not None)
             asked = before.asked and self._answer(before.asked.known, x)
-        self._recent.append(feedback.played)
+        if x.ndim == 1:  # late feedback is a matter of single streams, and a batch would keep much
+            self._recent.append(before.x if played is not None or waiting is not None else feedback.played)
         self._state = make_tuple(
             LearnerState, (feedback.t, feedback.losses, x, ledger, update.memory, rounds, asked, pending)
         )
@@ -367,7 +369,7 @@ class Learner(ABC):
 
     def _answer(self, known: Constraint, x: Array) -> Asked:
         """The point of K ∩ {known ≤ 0} nearest to x, which counts as what was asked for."""
-        if not self.accepts_known or self.static or self.agents is not None:
+        if self.projection_free or not self.accepts_known or self.static or self.agents is not None:
             raise InvalidInput(
                 f"known: expected None, since the analysis of {type(self).__name__} does not allow to play another "
                 f"point than its own, got {describe(known)}"
@@ -474,13 +476,7 @@ class Learner(ABC):
             raise InvalidInput(f"played: expected shape {action.shape} as that of ask(), got {given.shape}")
         if np.array_equal(given, action):
             return action
-        if any(np.array_equal(given, earlier) for earlier in self._recent):
-            warnings.warn(
-                "played: this is the action of an earlier round. Feedback that comes late belongs to the round in "
-                "which its action was played: use round, x = play() and tell(loss, constraint, round=round)",
-                SuspiciousInput,
-                stacklevel=5,
-            )
+        self._watch.see_played(given, self._recent, self.t)
         return given
 
     def _require_batches(self, *revealed: Loss | Constraint | None) -> None:

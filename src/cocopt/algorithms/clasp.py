@@ -114,7 +114,7 @@ class CLASP(Learner):
         **options: float,
     ) -> None:
         super().__init__(K, start)
-        self.steps = as_schedule(steps, **options).for_diameter(K.diameter)
+        self.steps = as_schedule(steps, default="adaptive", **options).for_diameter(K.diameter)
         self.infeasible = one_of("infeasible", infeasible, "raise", "nearest")
         self.rows = one_of("rows", rows, "all", "worst")
         self.window = None if window is None else positive_int("window", window)

@@ -61,7 +61,7 @@ class CLASPF(Learner):
     Examples
     --------
     >>> from cocopt import CLASPF, Box, constraints, losses
-    >>> learner = CLASPF(Box(0.0, 1.0, dim=2), start=[1.0, 1.0])
+    >>> learner = CLASPF(Box(0.0, 1.0, dim=2), start=[1.0, 1.0], beta=0.5)
     >>> unit_disc = constraints.Function(lambda x: x @ x - 1.0, lambda x: 2 * x)
     >>> record = learner.tell(losses.Linear([0.0, 0.5]), unit_disc)
     >>> learner.ask()
@@ -92,7 +92,7 @@ class CLASPF(Learner):
         **options: float,
     ) -> None:
         super().__init__(K, start)
-        self.steps = as_schedule(steps, **options).for_diameter(K.diameter)
+        self.steps = as_schedule(steps, default="adaptive", **options).for_diameter(K.diameter)
         self.gradient_at = one_of("gradient_at", gradient_at, "x", "xb")
         self.rows = one_of("rows", rows, "all", "worst")
 
@@ -120,8 +120,11 @@ class CLASPF(Learner):
 
     def update(self, memory: StepState, feedback: Feedback) -> Update:
         xb, gradient, gradient_sq = feedback.x, feedback.gradient, feedback.gradient_sq
-        if feedback.constraint is not None and feedback.rows is not None:
-            violation, subgradient = feedback.largest_row(feedback.x)
+        rows = feedback.rows
+        if feedback.constraint is not None and feedback.played is not feedback.x:
+            rows = feedback.constraint.rows_unchecked(feedback.x)
+        if feedback.constraint is not None and rows is not None and (rows > 0.0).any():
+            violation, subgradient = feedback.largest_row(feedback.x, rows)
             moved = cut(feedback.x, violation, subgradient)
             if not all_finite(moved):
                 feedback.constraint.raise_nonfinite(feedback.x)

@@ -85,7 +85,7 @@ class GarberKretzu(LinearMinimisation):
 
     name = "garber-kretzu"
     title = "Garber and Kretzu"
-    accepts_known = False
+    projection_free = True
     facts = Facts(
         2024,
         "linear minimisations over K once per block, a subgradient of g_t",

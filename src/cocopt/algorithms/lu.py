@@ -80,7 +80,7 @@ class Lu(Learner):
 
     name = "lu"
     title = "Lu et al."
-    accepts_known = False
+    projection_free = True
     facts = Facts(
         2025,
         "separating hyperplanes of K, a subgradient of g_t",

@@ -86,7 +86,7 @@ class OFW(AnchoredFrankWolfe):
 
     name = "ofw"
     title = "OFW"
-    accepts_known = False
+    projection_free = True
     facts = Facts(
         2025,
         "1 linear minimisation over K, a subgradient of g_t",

@@ -56,15 +56,19 @@ class Feedback(NamedTuple):
     gradient_sq: Any  #: its squared norm
     constraint: Constraint | None
     rows: Array | None  #: g_{t,i}(played)
-    drift: Any  #: ⟨∇f_t(played), played − x⟩; None where that is 0 by definition
-    along_hull: Callable[[Array], Array] | None  #: P_V, V the direction space of K's affine hull; None for the identity
+    drift: Any = None  #: ⟨∇f_t(played), played − x⟩; None where that is 0 by definition
+    #: P_V, V the direction space of K's affine hull; None for the identity
+    along_hull: Callable[[Array], Array] | None = None
 
-    def largest_row(self, x: Array | None = None) -> tuple[Array, Array]:
-        """(v, s): v = max(0, g_t) and a subgradient of the largest row along K's hull, at ``played`` or at x."""
+    def largest_row(self, x: Array | None = None, rows: Array | None = None) -> tuple[Array, Array]:
+        """(v, s): v = max(0, g_t) and a subgradient of the largest row along K's hull.
+
+        At ``played``, or at x, where the rows are ``rows``.
+        """
         assert self.constraint is not None
         assert self.rows is not None
-        rows = self.rows if x is None or x is self.played else self.constraint.rows_unchecked(x)
-        violation, subgradient = largest_row(self.constraint, self.played if x is None else x, rows)
+        at, values = (self.played, self.rows) if x is None or rows is None else (x, rows)
+        violation, subgradient = largest_row(self.constraint, at, values)
         return violation, self.along(subgradient)
 
     def row_subgradients(self) -> Array:

@@ -80,7 +80,7 @@ class Sarkar(AnchoredFrankWolfe):
 
     name = "sarkar"
     title = "Sarkar et al."
-    accepts_known = False
+    projection_free = True
     facts = Facts(
         2025,
         "1 linear minimisation over K, a subgradient of g_t",

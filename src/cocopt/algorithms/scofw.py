@@ -76,7 +76,7 @@ class SCOFW(LinearMinimisation):
 
     name = "scofw"
     title = "SCOFW"
-    accepts_known = False
+    projection_free = True
     facts = Facts(
         2025,
         "1 linear minimisation over K, a subgradient of g_t",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["Watch", "refuse_wrong_subgradients"]
 ROUNDS = 100  # the first rounds with a loss, which are watched
 STILL = 1e-3  # a move by less than this share of K's diameter is none to speak of
 CONSISTENT = 0.5  # the share of all gradients' lengths that their sum must have: else they cancel, and x may rest
+LAGGED = 3  # in so many rounds running an action of an earlier round is played by more than chance
 TOLERANCE = 1e-6  # by which share of its terms the subgradient inequality may fail
 
 
@@ -26,19 +28,42 @@ class Watch:
     """Watches the first rounds of a learner. It is no part of the state: a loaded learner is watched anew.
 
     A learner is taken to be stuck if in 100 rounds with a loss x moved by less than 0.1 % of K's diameter, although
-    −∇f_t was never in the normal cone of K at x_t, no constraint held it there, and the gradients do not cancel. Black
-    boxes are evaluated at the action before, too: f_t(z) ≥ f_t(x) + ⟨∇f_t(x), z − x⟩ must hold.
+    −∇f_t was never in the normal cone of K at x_t, no constraint held it there, and the gradients do not cancel. Losses
+    that are black boxes are evaluated at the action before, too: f_t(z) ≥ f_t(x) + ⟨∇f_t(x), z − x⟩ must hold. The normal cone is
+    found by projections, so that ``movement`` is not watched for algorithms that are to make none.
     """
 
-    def __init__(self, K: ConvexSet) -> None:
+    def __init__(self, K: ConvexSet, *, movement: bool = True) -> None:
         self.active = True  #: whether there is something left to watch
         self._K = K
         self._rounds = 0
-        self._may_be_stuck = True
+        self._may_be_stuck = movement
         self._origin: Array | None = None
         self._sum: Any = 0.0
         self._lengths: Any = 0.0
         self._previous: Array | None = None
+        self._compares = True  # whether no contradiction was found yet
+        self._lags: set[int] = set()  # by how many rounds ``played`` may have lagged behind
+        self._lagged = 0  # in how many rounds running
+        self._last_played = -1  # the last of them
+
+    def see_played(self, played: Array, recent: Sequence[Array], t: int) -> None:
+        """Warns once if the action played was asked for the same number of rounds before, in three rounds running.
+
+        ``recent`` holds the actions that were asked for, the newest last; t rounds have been played before.
+        """
+        lags = {lag for lag, earlier in enumerate(reversed(recent), start=1) if np.array_equal(played, earlier)}
+        common = self._lags & lags if t == self._last_played + 1 else set()
+        self._lagged = self._lagged + 1 if common else 1
+        self._lags, self._last_played = common or lags, t
+        if self._lags and self._lagged == LAGGED:
+            warnings.warn(
+                f"played: in {LAGGED} rounds this was the action of {min(self._lags)} rounds before. Feedback that "
+                "comes late belongs to the round in which its action was played: use round, x = play() and "
+                "tell(loss, constraint, round=round)",
+                SuspiciousInput,
+                stacklevel=6,
+            )
 
     def see(self, feedback: Feedback, x_next: Array) -> None:
         """One more round; warns where it must."""
@@ -80,18 +105,13 @@ class Watch:
 
     def _compare_with_previous(self, feedback: Feedback) -> None:
         z, x = self._previous, feedback.x
-        if z is None or z is x:
+        if z is None or z is x or not self._compares:
             return
         if feedback.loss is not None and feedback.gradient is not None and is_black_box(feedback.loss):
             found = _loss_gap(feedback.loss, feedback.value, feedback.gradient, x, z)
             if found > 0.0:
-                self._previous = None
+                self._compares = False
                 warnings.warn(_text("loss", found), SuspiciousInput, stacklevel=4)
-        if feedback.constraint is not None and feedback.rows is not None and is_black_box(feedback.constraint):
-            found = _constraint_gap(feedback.constraint, x, z)
-            if found > 0.0:
-                self._previous = None
-                warnings.warn(_text("constraint", found), SuspiciousInput, stacklevel=4)
 
 
 def is_black_box(revealed: Loss | Constraint) -> bool:

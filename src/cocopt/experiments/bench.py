@@ -40,7 +40,7 @@ def compare(trials: int = 100, rounds: int = 100, repeat: int = 3) -> list[Speed
     ]
 
     def batch() -> Array:
-        learner = CLASP(problem.K, start=start)
+        learner = CLASP(problem.K, start=start, beta=0.5)
         for revealed in data:
             learner.tell(*revealed)
         return learner.ask()
@@ -48,7 +48,7 @@ def compare(trials: int = 100, rounds: int = 100, repeat: int = 3) -> list[Speed
     def singles() -> Array:
         actions = []
         for k in range(trials):
-            learner = CLASP(problem.K, start=start[k : k + 1])
+            learner = CLASP(problem.K, start=start[k : k + 1], beta=0.5)
             for revealed in own[k]:
                 learner.tell(*revealed)
             actions.append(learner.ask()[0])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import itertools
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cocopt.arrays import describe
 from cocopt.errors import InvalidInput
+from cocopt.registry import unknown_name
 
 __all__ = ["Spec", "file_hash", "make_picklable", "parse", "unknown_name"]
 
@@ -85,19 +84,6 @@ def _parse_value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInput:
-    """The error for an unknown name, with the known names most like it, or all of them if none is alike.
-
-    >>> from cocopt.experiments.specs import unknown_name
-    >>> unknown_name("algorithm", "clapsp", ["clasp", "recoo"])
-    InvalidInput("algorithm: expected a known name, got 'clapsp'; did you mean clasp?")
-    """
-    names = sorted(known)
-    alike = difflib.get_close_matches(str(name).lower(), names, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(alike)}?" if alike else f"known: {', '.join(names) or 'none'}"
-    return InvalidInput(f"{kind}: expected a known name, got {name!r}; {hint}")
 
 
 def file_hash(target: str) -> str:

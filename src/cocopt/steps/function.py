@@ -41,11 +41,13 @@ class Function(Schedule):
         return f"Function({self.function!r})"
 
 
-def as_schedule(steps: Schedule | Callable[[int], Step] | str | None, **options: float) -> Schedule:
+def as_schedule(
+    steps: Schedule | Callable[[int], Step] | str | None, *, default: str | None = None, **options: float
+) -> Schedule:
     """A schedule as it is, a callable of t as [`Function`][cocopt.steps.Function], a name as the class of that name.
 
     ``options`` are the arguments of the class, as on the command line. They choose it where no name is given: ``beta``
-    is that of Power, ``m`` of StronglyConvex, ``c`` of Constant, ``D`` of Adaptive. Without anything, Adaptive.
+    is that of Power, ``m`` of StronglyConvex, ``c`` of Constant, ``D`` of Adaptive. Else the ``default`` is taken.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def as_schedule(steps: Schedule | Callable[[int], Step] | str | None, **options:
     cocopt.errors.InvalidInput: steps: expected a schedule such as steps.Power(), its name or a callable of t, got float
     """
     if steps is None:
-        steps = next((name for option, name in _NAME_OF_OPTION.items() if option in options), "adaptive")
+        steps = next((name for option, name in _NAME_OF_OPTION.items() if option in options), default)
     if isinstance(steps, str):
         return _by_name(steps, options)
     if options:
@@ -80,7 +82,7 @@ _NAME_OF_OPTION = {"beta": "power", "m": "strongly-convex", "c": "constant", "D"
 def _by_name(name: str, options: dict[str, float]) -> Schedule:
     known = registry.classes("schedule")
     if name not in known:
-        raise InvalidInput(f"steps: expected one of {', '.join(sorted(known))}, got {name!r}")
+        raise registry.unknown_name("steps", name, known)
     arguments = inspect.signature(known[name]).parameters
     for option in options:
         if option not in arguments:
