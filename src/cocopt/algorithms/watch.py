@@ -29,8 +29,8 @@ class Watch:
 
     A learner is taken to be stuck if in 100 rounds with a loss x moved by less than 0.1 % of K's diameter, although
     −∇f_t was never in the normal cone of K at x_t, no constraint held it there, and the gradients do not cancel. Losses
-    that are black boxes are evaluated at the action before, too: f_t(z) ≥ f_t(x) + ⟨∇f_t(x), z − x⟩ must hold. The normal cone is
-    found by projections, so that ``movement`` is not watched for algorithms that are to make none.
+    that are black boxes are evaluated at the action before, too: f_t(z) ≥ f_t(x) + ⟨∇f_t(x), z − x⟩ must hold. The
+    normal cone is found by projections, so that ``movement`` is not watched for algorithms that are to make none.
     """
 
     def __init__(self, K: ConvexSet, *, movement: bool = True) -> None:
