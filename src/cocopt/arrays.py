@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "as_flag",
     "as_floats",
     "as_integers",
+    "as_plain",
     "as_points",
     "as_shape",
     "batch_shape",
@@ -262,3 +264,20 @@ def check_points(x: ArrayLike, dim: int | None, batch: tuple[int, ...]) -> Array
     if array.ndim > 1 and batch:
         batch_shape(("data", batch), ("x", array.shape[:-1]))
     return array
+
+
+def as_plain(value: Any) -> Any:
+    """Numbers, flags, arrays and what is made of them as Python's own: what JSON has, but for infinities and NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.arrays import as_plain
+    >>> as_plain({"x": np.array([1.0, 2.0]), "t": np.int64(3), "seen": (np.True_, None)})
+    {'x': [1.0, 2.0], 't': 3, 'seen': [True, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [as_plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -352,7 +352,8 @@ class Learner(ABC):
             infeasible = ~feasible
         loss_value = None if feedback.loss is None else feedback.value
         begins = feedback.t - before.t  # 0 for the second half of a round
-        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible, begins)
+        names = feedback.constraint.row_names if feedback.constraint is not None and feedback.constraint.named else None
+        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible, begins, names)
         number, rounds, asked, pending = before.rounds + 1, before.rounds + 1, None, before.pending
         if waiting is not None:
             number, rounds = waiting.round, before.rounds
@@ -364,7 +365,7 @@ class Learner(ABC):
             LearnerState, (feedback.t, feedback.losses, x, ledger, update.memory, rounds, asked, pending)
         )
         return make_tuple(
-            Round, (number, feedback.value, feedback.rows, violation, update.step, update.method, feasible)
+            Round, (number, feedback.value, feedback.rows, violation, update.step, update.method, feasible, names)
         )
 
     def _answer(self, known: Constraint, x: Array) -> Asked:

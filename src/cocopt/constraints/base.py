@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Never, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt.arrays import (
     Array,
@@ -52,6 +53,8 @@ class Constraint(ABC):
     batch: tuple[int, ...] = ()
     #: the number of rows M
     row_count: int = 1
+    #: whether rows have names, under which violations are reported
+    named: bool = False
 
     def rows(self, x: ArrayLike) -> Array:
         """(g_1(x), …, g_M(x)), shape (..., M); −inf for a row that is switched off by b = +inf."""
@@ -110,6 +113,25 @@ class Constraint(ABC):
     def magnitude(self, x: Array) -> Array:
         """The size of the terms that make up each row at x, shape (..., M): the unit of relative violations."""
         return np.ones((*x.shape[:-1], self.row_count))
+
+    @property
+    def row_names(self) -> tuple[str | None, ...]:
+        """The name of each row; None for a row without one."""
+        return (None,) * self.row_count
+
+    @property
+    def row_weights(self) -> Array:
+        """How much a violation of each row weighs where not all can be met, (M,)."""
+        return np.ones(self.row_count)
+
+    @property
+    def soft_rows(self) -> NDArray[np.bool_]:
+        """Which rows yield first where not all can be met, (M,)."""
+        return np.zeros(self.row_count, dtype=bool)
+
+    def plain(self) -> Constraint:
+        """The same rows without names and weights: what is projected onto."""
+        return self
 
     def affine(self) -> tuple[Array, Array] | None:
         """(A, b) with shapes (..., M, n) and (..., M) if every row is affine, else None."""

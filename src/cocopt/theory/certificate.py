@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import as_floats, as_shape, describe, ignore_fp_warnings, scalar
+from cocopt.arrays import as_floats, as_plain, as_shape, describe, ignore_fp_warnings, scalar
 from cocopt.errors import InvalidInput, StateError
 from cocopt.metrics import CompensatedSum, Value
 from cocopt.state import as_array, as_fields, as_numbers
@@ -202,6 +202,18 @@ class Certificate:
         found = int(np.bitwise_or.reduce(np.asarray(self._seen), axis=None))
         failed = tuple(text for bit, text in _REASONS.items() if found & bit)
         return (*failed, _UNBOUNDED) if self._unbounded else failed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bound, whether it is valid, and why not, in plain values, which JSON has but for an infinite bound.
+
+        Examples
+        --------
+        >>> from cocopt.theory import Certificate
+        >>> Certificate.zero(diameter=2.0).after(1.0, 4.0).to_dict()
+        {'value': 4.0, 'valid': True, 'reasons': []}
+        """
+        plain: dict[str, Any] = as_plain({"value": self.value, "valid": self.valid, "reasons": self.reasons})
+        return plain
 
     def stored(self) -> dict[str, Any]:
         """What the run added to the assumptions, as plain values and arrays."""
