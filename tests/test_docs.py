@@ -51,6 +51,22 @@ def test_the_check_of_links_can_fail(tmp_path: Path) -> None:
     assert broken_links(page) == ["page.md#two", "c.png"]
 
 
+def code_blocks(page: Path) -> list[str]:
+    """The Python code of a page, block by block."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name == "docs" and code_blocks(page)], ids=lambda page: page.name
+)
+def test_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page, one after the other, as a reader would run them."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for i, block in enumerate(code_blocks(page), start=1):
+        exec(compile(block, f"{page.name}, block {i}", "exec"), namespace)
+
+
 @pytest.mark.parametrize("figure", sorted((ROOT / "docs").glob("*.png")), ids=lambda figure: figure.name)
 def test_figures_are_small(figure: Path) -> None:
     assert figure.stat().st_size < 300_000
