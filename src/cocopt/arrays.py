@@ -39,6 +39,7 @@ __all__ = [
     "broadcast",
     "check_points",
     "describe",
+    "equal_values",
     "frozen",
     "ignore_fp_warnings",
     "make_tuple",
@@ -78,6 +79,8 @@ def _as_numbers(name: str, value: Any, kinds: str, expected: str) -> NDArray[Any
         isinstance(value, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in value)
     ):
         raise InvalidInput(f"{name}: expected {expected}, got a masked array; fill its gaps first")
+    if type(value).__module__.startswith("scipy.sparse") and hasattr(value, "toarray"):
+        value = value.toarray()
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:  # such as ragged nested lists
@@ -264,6 +267,26 @@ def check_points(x: ArrayLike, dim: int | None, batch: tuple[int, ...]) -> Array
     if array.ndim > 1 and batch:
         batch_shape(("data", batch), ("x", array.shape[:-1]))
     return array
+
+
+def equal_values(one: Any, other: Any) -> bool:
+    """Whether arguments of sets or constraints are the same: arrays, numbers, objects, and what is made of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.arrays import equal_values
+    >>> equal_values({"b": [np.ones(2), 1.0]}, {"b": [np.ones(2), 1.0]}), equal_values([1.0], [1.0, 2.0])
+    (True, False)
+    """
+    if isinstance(one, Mapping):
+        same = isinstance(other, Mapping) and list(one) == list(other)
+        return same and all(equal_values(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple):
+        return isinstance(other, list | tuple) and len(one) == len(other) and all(map(equal_values, one, other))
+    if hasattr(one, "equals"):
+        return bool(one.equals(other))
+    return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
 
 
 def as_plain(value: Any) -> Any:

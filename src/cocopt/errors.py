@@ -23,6 +23,7 @@ __all__ = [
     "InvalidInput",
     "MissingFile",
     "NotStorable",
+    "ReadOnly",
     "SolverFailure",
     "StateError",
     "SuspiciousInput",
@@ -99,6 +100,21 @@ class NotStorable(CocoptError, TypeError):
     ...
     cocopt.errors.NotStorable: Function does not say its parameters
     """
+
+
+class ReadOnly(CocoptError, AttributeError):
+    """An attribute that must not change was assigned to; make a new object instead.
+
+    >>> from cocopt import Box
+    >>> Box(0.0, 1.0, dim=2).lower = 0.5
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.ReadOnly: Box.lower: expected to stay as it is, got another value; make a new Box instead
+    """
+
+    def __init__(self, owner: object, name: str) -> None:
+        kind = type(owner).__name__
+        super().__init__(f"{kind}.{name}: expected to stay as it is, got another value; make a new {kind} instead")
 
 
 class MissingFile(CocoptError, FileNotFoundError):

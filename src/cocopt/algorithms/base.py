@@ -38,7 +38,7 @@ from cocopt.arrays import (
     squared_norm,
 )
 from cocopt.constraints import Constraint, Stack
-from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, StateError
+from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, ReadOnly, StateError
 from cocopt.geometry.project import solve_projection
 from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
@@ -124,10 +124,17 @@ class Learner(ABC):
         else:
             x = np.array(require_finite("start", as_points("start", start, K.dim)))
             if not np.all(K.contains(x)):
+                x = _nearest_within_rounding(K, x, np.asarray(start).dtype)
+            if not np.all(K.contains(x)):
                 worst = float(np.max(K.violation(x)))
                 raise InvalidInput(f"start: expected a point of K, got one that violates it by {worst:.3g}")
         x.flags.writeable = False
         self._start = x
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and name in self.__dict__ and name in _argument_names(type(self)):
+            raise ReadOnly(self, name)
+        object.__setattr__(self, name, value)
 
     @cached_property
     def _state(self) -> LearnerState:
@@ -361,7 +368,7 @@ class Learner(ABC):
             asked = before.asked and self._answer(before.asked.known, x)
         if x.ndim == 1:  # late feedback is a matter of single streams, and a batch would keep much
             self._recent.append(before.x if played is not None or waiting is not None else feedback.played)
-        self._state = make_tuple(
+        self.__dict__["_state"] = make_tuple(  # (at once, since every assignment is checked)
             LearnerState, (feedback.t, feedback.losses, x, ledger, update.memory, rounds, asked, pending)
         )
         return make_tuple(
@@ -596,6 +603,15 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+def _nearest_within_rounding(K: ConvexSet, x: Array, dtype: Any) -> Array:
+    """The nearest points of K, if numbers of less precision than ours explain why x is outside; else x."""
+    if dtype not in (np.float32, np.float16):
+        return x
+    nearest = K.project_unchecked(x)
+    rounding = 4 * float(np.finfo(dtype).eps) * np.maximum(np.abs(x).max(axis=-1, keepdims=True), K.scale)
+    return nearest if (np.abs(nearest - x) <= rounding).all() else x
 
 
 def _stacked(constraint: Constraint | None, known: Constraint | None) -> Constraint | None:

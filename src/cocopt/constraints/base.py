@@ -17,6 +17,7 @@ from cocopt.arrays import (
     batch_shape,
     check_points,
     describe,
+    equal_values,
     ignore_fp_warnings,
     require_finite,
 )
@@ -195,7 +196,7 @@ class Constraint(ABC):
         if self is other:
             return True
         try:
-            return type(self) is type(other) and _equal(self.parameters(), other.parameters())
+            return type(self) is type(other) and equal_values(self.parameters(), other.parameters())
         except TypeError:  # it cannot say its arguments
             return False
 
@@ -233,15 +234,6 @@ class Constraint(ABC):
     def __repr__(self) -> str:
         inner = ", ".join(f"{name} of shape {array.shape}" for name, array, _ in self.data_arrays())
         return f"{type(self).__name__}({inner})"
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether arguments of constraints are the same."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one.equals(other) if isinstance(one, Constraint) else bool(np.array_equal(one, other))
 
 
 def data_batch_shape(constraint: Constraint, x: Array) -> tuple[int, ...]:

@@ -155,7 +155,7 @@ class Plan:
 
 
 def make_plan(
-    problem: str | Problem,
+    problem: str | Problem | type[Problem],
     algorithms: Given | Sequence[Given] | Mapping[str, Given],
     *,
     trials: int,
@@ -218,8 +218,10 @@ def recorded_rounds(rounds: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(points.tolist()), tuple(checkpoints.tolist())
 
 
-def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
+def get_problem(given: str | Problem | type[Problem]) -> tuple[Problem, str, Any]:
     """The problem that a user names or passes, its name in results, and its description as JSON (None if unknown)."""
+    if isinstance(given, type) and issubclass(given, Problem):
+        given = given()
     if isinstance(given, Problem):
         built_in = type(given).__module__.startswith("cocopt.")
         return given, given.name, {"problem": given.name, "options": given.options} if built_in else None

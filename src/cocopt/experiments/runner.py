@@ -30,7 +30,7 @@ MAX_JOBS = 10_000
 
 # Exceeds the guide of 8 parameters as the one public entry to experiments; all but the first two have defaults.
 def run(
-    problem: str | Problem,
+    problem: str | Problem | type[Problem],
     algorithms: Given | Sequence[Given] | Mapping[str, Given] = ("clasp",),
     trials: int = 100,
     rounds: int | None = None,
@@ -51,7 +51,7 @@ def run(
 
     Parameters
     ----------
-    problem : str or Problem
+    problem : str, Problem, or a class of problems
         A name, with options if any (``"olr:loss=squared"``), a class in a user's file (``"path/to/file.py:Name"``), or
         a problem.
     algorithms : one, a sequence, or a mapping from names

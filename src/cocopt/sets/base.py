@@ -14,13 +14,14 @@ from cocopt.arrays import (
     as_dimension,
     as_floats,
     as_points,
+    equal_values,
     frozen,
     require_finite,
     require_moderate,
     scalar,
 )
 from cocopt.cones import Cones
-from cocopt.errors import InvalidInput, NotStorable
+from cocopt.errors import InvalidInput, NotStorable, ReadOnly
 
 if TYPE_CHECKING:
     from cocopt.sets.polyhedral_oracles import PolyhedralOracles
@@ -72,6 +73,23 @@ class ConvexSet(ABC):
     kind: ClassVar[str] = "set"
     #: the dimension n
     dim: int
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and name in self.__dict__:
+            raise ReadOnly(self, name)
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is of the same class with the same arguments; a set that cannot say them equals itself."""
+        if self is other or type(self) is not type(other):
+            return self is other if isinstance(other, ConvexSet) else NotImplemented
+        try:
+            return equal_values(self.parameters(), other.parameters())
+        except TypeError:  # it cannot say its arguments
+            return False
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.dim))
 
     def project(self, point: ArrayLike) -> Array:
         """P_K(point) = argmin over x in K of ‖x − point‖, for each point of shape (..., n)."""
