@@ -39,6 +39,7 @@ __all__ = [
     "describe",
     "frozen",
     "ignore_fp_warnings",
+    "is_plain_system",
     "make_tuple",
     "nonnegative_int",
     "one_of",
@@ -60,6 +61,22 @@ def as_floats(name: str, value: ArrayLike) -> Array:
     if array.size == 0:
         raise InvalidInput(f"{name}: expected at least one number, got an empty array of shape {array.shape}")
     return array
+
+
+def is_plain_system(A: Any, b: Any) -> bool:
+    """Whether A (M, n) and b (M) are contiguous float64 arrays that fit: the usual case, found by few comparisons."""
+    return (
+        type(A) is np.ndarray
+        and type(b) is np.ndarray
+        and A.dtype is _FLOAT
+        and b.dtype is _FLOAT
+        and A.ndim == 2
+        and b.ndim == 1
+        and len(A) == len(b)
+        and A.size > 0
+        and A.flags.c_contiguous
+        and b.flags.c_contiguous
+    )
 
 
 def as_integers(name: str, value: ArrayLike, expected: str = "integers") -> NDArray[np.integer[Any]]:
