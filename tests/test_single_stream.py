@@ -187,10 +187,10 @@ def test_unusual_rounds_in_between():
     empty = constraints.Affine(np.ones((2, N)), [-50.0, 1.0])
     for t in range(40):
         loss, row = draw_losses(rng)[t % 11], draw_rows(rng, np.zeros(N), 2)
-        told = [(loss, row), (None, row), (loss, None), (loss, idle), (loss, empty), (None, None)][t % 6]
+        revealed = [(loss, row), (None, row), (loss, None), (loss, idle), (loss, empty), (None, None)][t % 6]
         played = {"played": np.zeros(N)} if t % 7 == 3 else {}
         for learner in (fast, slow):
-            learner.tell(*told, **played)
+            learner.tell(*revealed, **played)
     assert_same(fast, slow)
     assert fast.ledger.infeasible_rounds > 0
 
@@ -208,12 +208,12 @@ def test_continues_bit_for_bit_after_loading(tmp_path):
     rounds = [(loss, draw_rows(rng, np.zeros(N), 3)) for loss in draw_losses(rng)]
     whole = CLASP(Box(-1.0, 1.0, dim=N), steps=steps.Adaptive(1.0))
     half = CLASP(Box(-1.0, 1.0, dim=N), steps=steps.Adaptive(1.0))
-    for k, told in enumerate(rounds):
-        whole.tell(*told)
+    for k, revealed in enumerate(rounds):
+        whole.tell(*revealed)
         if k == 5:
             half.save(tmp_path / "state.npz")
             half = cocopt.load(tmp_path / "state.npz")
-        half.tell(*told)
+        half.tell(*revealed)
     assert whole.ask().tobytes() == half.ask().tobytes()
     assert whole.ledger == half.ledger
     assert whole.certificate() == half.certificate()

@@ -39,10 +39,10 @@ __all__ = [
     "describe",
     "frozen",
     "ignore_fp_warnings",
-    "is_plain_system",
     "make_tuple",
     "nonnegative_int",
     "one_of",
+    "plain_system",
     "positive_int",
     "read_only_view",
     "require_finite",
@@ -63,9 +63,9 @@ def as_floats(name: str, value: ArrayLike) -> Array:
     return array
 
 
-def is_plain_system(A: Any, b: Any) -> bool:
-    """Whether A (M, n) and b (M) are contiguous float64 arrays that fit: the usual case, found by few comparisons."""
-    return (
+def plain_system(A: Any, b: Any) -> tuple[Array, Array] | None:
+    """A (M, n) and b (M) if they are contiguous float64 arrays that fit: the usual case, found by few comparisons."""
+    if (
         type(A) is np.ndarray
         and type(b) is np.ndarray
         and A.dtype is _FLOAT
@@ -76,7 +76,9 @@ def is_plain_system(A: Any, b: Any) -> bool:
         and A.size > 0
         and A.flags.c_contiguous
         and b.flags.c_contiguous
-    )
+    ):
+        return A, b
+    return None
 
 
 def as_integers(name: str, value: ArrayLike, expected: str = "integers") -> NDArray[np.integer[Any]]:

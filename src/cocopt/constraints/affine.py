@@ -11,7 +11,7 @@ from cocopt.arrays import (
     Array,
     ArrayLike,
     as_floats,
-    is_plain_system,
+    plain_system,
     read_only_view,
 )
 from cocopt.cones import Cones
@@ -57,9 +57,11 @@ class Affine(Constraint):
     dim: int
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
-        if is_plain_system(A, b):  # the usual case, in half the time
-            self.A, self.b, self.batch = A, b, ()
-            self.row_count, self.dim = A.shape
+        plain = plain_system(A, b)
+        if plain is not None:  # the usual case, in half the time
+            self.A, self.b = plain
+            self.batch = ()
+            self.row_count, self.dim = self.A.shape
             return
         rows, rhs = as_floats("A", A), as_floats("b", b)
         if rows.ndim < 2:

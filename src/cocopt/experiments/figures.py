@@ -193,11 +193,11 @@ def _write(drawn: Figure, agg: FigureCanvasAgg, path: Path) -> None:
         if suffix == ".png":
             drawn.dpi = _STYLE["savefig.dpi"]  # (the others set their own)
             drawn.set_canvas(agg)
-            agg.print_png(path, metadata=metadata)
+            agg.print_png(path, metadata=metadata)  # type: ignore[no-untyped-call]
         elif suffix == ".pdf":
-            FigureCanvasPdf(drawn).print_pdf(path, metadata=metadata)
+            FigureCanvasPdf(drawn).print_pdf(path, metadata=metadata)  # type: ignore[no-untyped-call]
         else:
-            FigureCanvasSVG(drawn).print_svg(path, metadata=metadata)
+            FigureCanvasSVG(drawn).print_svg(path, metadata=metadata)  # type: ignore[no-untyped-call]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
         raise InvalidInput(f"path: expected a file that can be written, got {path}: {error.strerror}") from error
 

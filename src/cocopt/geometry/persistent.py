@@ -554,9 +554,7 @@ class PersistentIntersection(NamedTuple):
     def _find_violated(self, x: Array, active: Flags, count: int, share: float = ROUNDING_PERSISTENT) -> Integers:
         """The rows that x violates most in each trial, by more than this share of their terms, (B, count); −1: none."""
         like = np.zeros(count, dtype=np.int64)
-        found: Integers = kernels().find_violated(
-            x, active, share, *self._row_arguments(), self.nearby.memory, like
-        )
+        found: Integers = kernels().find_violated(x, active, share, *self._row_arguments(), self.nearby.memory, like)
         return found
 
     def _with_lists(self) -> PersistentIntersection:

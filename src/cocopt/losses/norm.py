@@ -10,7 +10,7 @@ from cocopt import kernels
 from cocopt.arrays import (
     Array,
     ArrayLike,
-    is_plain_system,
+    plain_system,
 )
 from cocopt.kernels import contiguous
 from cocopt.losses.base import Loss, as_regression
@@ -52,8 +52,10 @@ class Norm(Loss):
     data_axes = (2, 1)
 
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
-        if is_plain_system(H, y):  # the usual case, in half the time
-            self.H, self.y, self.batch, self.dim = H, y, (), H.shape[1]
+        plain = plain_system(H, y)
+        if plain is not None:  # the usual case, in half the time
+            self.H, self.y = plain
+            self.batch, self.dim = (), self.H.shape[1]
             return
         rows, targets = as_regression(H, y)
         self.H, self.y = contiguous(rows), contiguous(targets)

@@ -87,7 +87,7 @@ def vectors_of(memory, n):
 
 @inlined
 def workspace_of(memory, start, count, n):
-    """What an active-set method needs for ``count`` rows: a workspace, no bounds on the multipliers, and room for them."""
+    """What an active-set method needs for ``count`` rows: a workspace, multipliers without bounds, room for them."""
     middle = start + (count + 3) * n
     end = middle + (count + n + 10) * count
     workspace = memory[start:middle].reshape((count + 3, n)), memory[middle:end].reshape((count + n + 10, count))
