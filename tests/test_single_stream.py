@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from reference import projections as reference
@@ -52,20 +55,20 @@ def draw_rows(rng: np.random.Generator, inside: np.ndarray, M: int) -> constrain
 
 def count_compiled(learner: CLASP, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """A list that gets one entry per round that was asked for: whether it was played by the kernel."""
-    ask, used = learner.play_compiled, []
+    play, used = learner.stream.play, []
 
     def counting(*arguments):
-        done = ask(*arguments)
+        done = play(*arguments)
         used.append(done is not None)
         return done
 
-    monkeypatch.setattr(learner, "play_compiled", counting)
+    monkeypatch.setattr(learner.stream, "play", counting)
     return used
 
 
 def ordinary(*arguments, **options) -> CLASP:
     learner = CLASP(*arguments, **options)
-    learner.compiled = False
+    learner.stream = None
     return learner
 
 
@@ -231,6 +234,24 @@ def test_results_are_independent_of_later_rounds():
     np.testing.assert_array_equal(x, kept)
     np.testing.assert_array_equal(first.rows, rows)
     assert ledger.as_dict() == sums
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))])
+def test_a_copy_goes_on_by_itself(duplicate, monkeypatch):
+    rng, learner = np.random.default_rng(6), CLASP(Box(-1.0, 1.0, dim=N))
+    rounds = [(draw_losses(rng)[0], draw_rows(rng, np.zeros(N), 3)) for _ in range(6)]
+    for loss, row in rounds[:3]:
+        learner.tell(loss, row)
+    twin = duplicate(learner)
+    for loss, row in rounds[3:]:
+        twin.tell(loss, row)
+    assert (learner.t, twin.t) == (3, 6)
+    used = count_compiled(learner, monkeypatch)
+    for loss, row in rounds[3:]:
+        learner.tell(loss, row)
+    assert used == [True] * 3
+    assert learner.ask().tobytes() == twin.ask().tobytes()
+    assert learner.ledger == twin.ledger
 
 
 def test_a_subclass_that_updates_otherwise_is_asked():

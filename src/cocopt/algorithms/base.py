@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cocopt import registry, state
 from cocopt.algorithms.facts import Facts, Rates
+from cocopt.algorithms.single_stream import SingleStream
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -146,8 +147,8 @@ class Learner(ABC):
     agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
-    #: whether `play_compiled` may be asked for usual rounds
-    compiled: bool = False
+    #: what plays a usual round of one stream by one compiled call; None if every round is played in the ordinary way
+    stream: SingleStream | None = None
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
@@ -241,12 +242,12 @@ class Learner(ABC):
             The action that was really executed, if it differed from `ask`.
         """
         before = self._state
-        if played is None and self.compiled and loss is not None and constraint is not None:
-            done = self.play_compiled(before.t + 1, before.losses + 1, before, loss, constraint)
+        if played is None and self.stream is not None:
+            done = self.stream.play(before, loss, constraint)
             if done is not None:
-                x, ledger, memory, record = done
-                self._state = make_tuple(_State, (before.t + 1, before.losses + 1, x, ledger, memory))
-                return record
+                t, losses, x, ledger, memory, record = done
+                self._state = make_tuple(_State, (t, losses, x, ledger, memory))
+                return make_tuple(Round, record)
         try:
             feedback = self._evaluate_round(before, loss, constraint, played)
             update = self.update(before.memory, feedback)
@@ -275,15 +276,6 @@ class Learner(ABC):
         t, losses = feedback.t, feedback.losses
         self._state = make_tuple(_State, (t, losses, x, ledger, update.memory))
         return make_tuple(Round, (t, feedback.value, feedback.rows, violation, update.step, update.method, feasible))
-
-    def play_compiled(
-        self, t: int, losses: int, before: Any, loss: Loss, constraint: Constraint
-    ) -> tuple[Array, Ledger, Any, Round] | None:
-        """Round t by one compiled call: x_{t+1}, the ledger, the memory and the record; None if it must be ordinary.
-
-        ``before`` has the x, ledger and memory so far, which must not be changed.
-        """
-        return None
 
     def _overflow(self) -> InvalidInput:
         return InvalidInput(

@@ -7,16 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cocopt.algorithms.base import Feedback, Learner, Round, Update
+from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
 from cocopt.algorithms.facts import Facts, Rate, Rates
 from cocopt.algorithms.single_stream import SingleStream
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
 from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
-from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
-from cocopt.losses import Loss
-from cocopt.metrics import Ledger
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Power, Schedule, Step, as_schedule
@@ -113,8 +110,7 @@ class CLASP(Learner):
         self.history = None if self.window == 1 else "hist" if self.window is None else "window"
         self.grows = self.window is None
         if type(self) is CLASP and self.window == 1 and not self.batch:
-            self._stream = SingleStream.begin(K, self.steps, one_row=self.rows == "worst")
-            self.compiled = self._stream is not None
+            self.stream = SingleStream.begin(K, self.steps, one_row=self.rows == "worst")
 
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:
@@ -153,19 +149,6 @@ class CLASP(Learner):
             constraints = AllConstraints.begin(self.K, batch, forget=forget, one_row=one_row)
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
         return _Memory(StepState(), proof, constraints)
-
-    def play_compiled(
-        self, t: int, losses: int, before: Any, loss: Loss, constraint: Constraint
-    ) -> tuple[Array, Ledger, _Memory, Round] | None:
-        assert self._stream is not None  # else `compiled` is False
-        played = self._stream.play(losses, before.x, before.ledger, before.memory.steps, loss, constraint)
-        if played is None:
-            return None
-        x, ledger, steps, gradient_sq, outcome = played
-        step, modulus = steps.last, loss.strong_convexity if self.steps.modulus > 0 else None
-        proof = before.memory.proof.after_unchecked(step, gradient_sq, modulus=modulus)
-        memory = make_tuple(_Memory, (steps, proof, before.memory.constraints))
-        return x, ledger, memory, make_tuple(Round, (t, *outcome, step, "kernel", np.True_))
 
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
         steps, proof, constraints = memory

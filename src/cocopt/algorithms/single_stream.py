@@ -33,7 +33,6 @@ from cocopt.losses.negative_log import NegativeLog
 from cocopt.losses.norm import Norm
 from cocopt.losses.quadratic import Quadratic
 from cocopt.losses.quantile import Quantile
-from cocopt.metrics import Ledger
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
@@ -58,7 +57,7 @@ def _one_residual(u: Array, y: Array, parameter: Any = 0.0) -> _Data:
 
 
 #: the losses that the kernels know: kind and data
-_LOSSES: dict[type[Loss], tuple[int, Callable[[Any], _Data]]] = {
+_LOSSES: dict[type, tuple[int, Callable[[Any], _Data]]] = {
     Norm: (layout.NORM, lambda f: (f.H, f.y, 0.0)),
     LeastSquares: (layout.LEAST_SQUARES, lambda f: (contiguous(f.H), contiguous(f.y), 0.0)),
     Quadratic: (layout.QUADRATIC, lambda f: (contiguous(f.P), contiguous(f.q), f.r)),
@@ -76,42 +75,51 @@ _LOSSES: dict[type[Loss], tuple[int, Callable[[Any], _Data]]] = {
 class SingleStream:
     """The compiled rounds of one learner. It keeps memory to work in, and nothing of a round."""
 
-    def __init__(self, K: Box | Ball | Simplex, schedule: Schedule, *, one_row: bool) -> None:
+    def __init__(self, K: Box | Ball | Simplex, schedule: Schedule, one_row: bool) -> None:
         self.K, self.schedule, self.one_row = K, schedule, one_row
+        self._adaptive = isinstance(schedule, Adaptive)
         self._rows = 0  # of the constraint that the memory is made for
         self._memory = self._numbers = _NOTHING
 
     @classmethod
     def begin(cls, K: ConvexSet, schedule: Schedule, *, one_row: bool) -> SingleStream | None:
         """None if K is of another kind, or the steps depend on the gradients in a way that the kernels do not know."""
-        flat = not (K.full_dimensional or type(K) is Simplex)
-        other_steps = schedule.needs_gradients and type(schedule) not in (Adaptive, Function)
-        if type(K) not in (Box, Ball, Simplex) or flat or K.dim > MAX_DIM or other_steps:
+        if type(K) not in (Box, Ball, Simplex) or K.dim > MAX_DIM or not (K.full_dimensional or type(K) is Simplex):
             return None
-        return cls(K, schedule, one_row=one_row)  # type: ignore[arg-type]
+        if schedule.needs_gradients and type(schedule) not in (Adaptive, Function):
+            return None
+        return cls(K, schedule, one_row)  # type: ignore[arg-type]
 
-    def play(
-        self, taken: int, x: Array, ledger: Ledger, steps: StepState, loss: Loss, constraint: Constraint
-    ) -> tuple[Array, Ledger, StepState, float, tuple[Any, Array, Any]] | None:
-        """x_{t+1}, the ledger, the steps, ‖∇f_t‖², and (f_t(x_t), rows, violation); None if the round is unusual."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy has memory of its own; kernels cannot be pickled."""
+        return type(self), (self.K, self.schedule, self.one_row)
+
+    def play(self, before: Any, loss: Loss | None, constraint: Constraint | None) -> tuple[Any, ...] | None:
+        """One round: (t, losses, x, ledger, memory, record), the last with the fields of `Round`; None if unusual.
+
+        ``before`` has t, losses, x, ledger and memory so far; memory is (steps, certificate, constraint memory).
+        """
         known = _LOSSES.get(type(loss))
-        if known is None or type(constraint) is not Affine or loss.batch or constraint.batch:
+        if known is None or type(constraint) is not Affine or loss.batch or constraint.batch:  # type: ignore[union-attr]
+            return None
+        x, ledger, memory, losses = before.x, before.ledger, before.memory, before.losses + 1
+        if constraint.row_count != self._rows and not self._prepare(constraint.row_count):
             return None
         if not x.flags.c_contiguous:
             return None
-        if constraint.row_count != self._rows and not self._prepare(constraint.row_count):
-            return None
-        kind, data = known
-        H, y, parameter = data(loss)
-        schedule, numbers, (last, gradients) = self.schedule, self._numbers, steps
-        if type(schedule) is Adaptive:
+        steps, proof, constraints = memory
+        last, gradients = steps
+        schedule, numbers = self.schedule, self._numbers
+        if self._adaptive:
             numbers[GRADIENTS], numbers[CARRY] = gradients
             step = last
         else:
-            step = schedule.step(taken, gradients.value)
+            step = schedule.step(losses, gradients.value)
             if not (type(step) is float and type(last) is float and 0.0 < step <= last and step < np.inf):
                 return None
-        numbers[KIND], numbers[PARAMETER], numbers[STEP] = kind, parameter, step
+        kind, data = known
+        H, y, numbers[PARAMETER] = data(loss)
+        numbers[KIND], numbers[STEP] = kind, step
         try:
             x_next, rows, sums = self._kernel(x, H, y, constraint.A, constraint.b, self._memory, ledger.sums)
         except (ValueError, RuntimeWarning):  # shapes that do not fit; an overflow, where warnings are errors
@@ -122,8 +130,12 @@ class SingleStream:
         gradient_sq = numbers.item(GRADIENT_SQ)
         if schedule.needs_gradients:
             gradients, step = gradients.plus(gradient_sq), numbers.item(STEP)
-        found = numbers[VALUE], rows, numbers[VIOLATION]
-        return x_next, ledger.with_sums(sums), make_tuple(StepState, (step, gradients)), gradient_sq, found
+        modulus = loss.strong_convexity if schedule.modulus > 0.0 else None  # type: ignore[union-attr]
+        proof = proof.after_unchecked(step, gradient_sq, modulus=modulus)
+        memory = make_tuple(type(memory), (make_tuple(StepState, (step, gradients)), proof, constraints))
+        t = before.t + 1
+        record = (t, numbers[VALUE], rows, numbers[VIOLATION], step, "kernel", np.True_)
+        return t, losses, x_next, ledger.with_sums(sums), memory, record
 
     def _prepare(self, rows: int) -> bool:
         """Makes the memory for constraints of so many rows; False if they are too many."""
