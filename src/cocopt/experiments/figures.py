@@ -171,7 +171,7 @@ def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
         try:
             agg = FigureCanvasAgg(drawn)
             drawn.dpi = _STYLE["savefig.dpi"]
-            if layout is not None:
+            if layout is not None and drawn.axes:
                 layout.execute(drawn)  # found once for all formats; what it measures of texts the PNG uses again
             drawn.set_layout_engine("none")
             for path in paths:
