@@ -31,6 +31,7 @@ CURVED = [
     ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
     ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
 ]
+TIGHT = 1e-13  # the referee's tolerance
 LARGEST_BATCH = 300  # in larger dimensions dense matrices of 100 trials take a gigabyte
 
 
@@ -60,6 +61,7 @@ class Contest(NamedTuple):
     unit: str = "problem"
     per_call: int = 1  #: by how much the time of a problem is divided, such as rounds
     divisible: bool = True  #: whether fewer problems can be solved
+    referee: Callable[[int], Call] | None = None  #: the same by Clarabel, as exactly as it can; not timed
 
 
 def all_cells() -> Iterator[Cell]:
@@ -121,13 +123,14 @@ def sampled(cells: list[Cell]) -> list[Cell]:
 
 
 def _interleaved(cells: list[Cell]) -> list[Cell]:
-    """The groups in turn, so that a limit on the time cuts all of them alike."""
+    """The groups in turn, each in a random order that is always the same: a limit on the time cuts all alike."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.group, []).append(cell)
-    place = [
-        ((position + 0.5) / len(members), cell) for members in groups.values() for position, cell in enumerate(members)
-    ]
+    place, rng = [], np.random.default_rng(0)
+    for members in groups.values():
+        share = (rng.permutation(len(members)) + 0.5) / len(members)
+        place += list(zip(share, members, strict=True))
     return [cell for _, cell in sorted(place, key=lambda pair: pair[0])]
 
 
@@ -170,7 +173,9 @@ def _projections(problems: Problems, together: bool) -> Contest:
     if qp is not None:
         peers |= {name: lambda count, peer=peer: peer(qp.first(count)) for name, peer in QP_PEERS.items()}
     peers["Clarabel"] = lambda count: by_clarabel([program(i) for i in range(count)])
-    return Contest(len(y), ours, peers, cocopt.explain(K, build(0)).partition(":")[0], together)
+    referee = lambda count: by_clarabel([program(i) for i in range(count)], TIGHT)  # noqa: E731
+    method = cocopt.explain(K, build(0)).partition(":")[0]
+    return Contest(len(y), ours, peers, method, together, referee=referee)
 
 
 def _black_box(cell: Cell, trials: int) -> Problems:

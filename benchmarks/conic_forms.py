@@ -166,14 +166,18 @@ def program(forms: list[Form], y: Array, weight: float | None = None) -> Program
     return Program(sp.csc_matrix(P), q, sp.csc_matrix(A), b, cones, n)
 
 
-def solve(arguments: Program) -> Array:
-    """One call with Clarabel's own settings; set-up counts, since the numbers are those of the round.
+def solve(arguments: Program, tolerance: float | None = None) -> Array:
+    """One call with Clarabel's own settings, or with a tolerance; set-up counts, since the numbers are of the round.
 
     "Almost solved" will do: whether the point is good enough is found by comparison.
     """
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    accepted = [clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved]
+    if tolerance is not None:
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        accepted.append(clarabel.SolverStatus.InsufficientProgress)
     solution = clarabel.DefaultSolver(*arguments[:5], settings).solve()
-    if solution.status not in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved):
+    if solution.status not in accepted:
         raise RuntimeError(f"Clarabel stopped with {solution.status}")
     return np.array(solution.x)[: arguments.n]

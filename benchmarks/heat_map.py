@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import targets
 from cells import Cell
 from measure import Result
+from PIL import Image
 
 mpl.use("agg")
 from matplotlib import pyplot as plt
@@ -27,6 +29,7 @@ class Panel:
 
     def __init__(self, title: str, lines: list[Hashable], columns: list[Hashable], label: str) -> None:
         self.title, self.lines, self.columns, self.label = title, lines, columns, label
+        self.column_names = [str(column) for column in columns]
         self.grid: Grid = {}
 
     def paint(self, axes: Any, entries: list[dict[str, Any]]) -> Any:
@@ -39,7 +42,7 @@ class Panel:
         colours = mpl.colormaps[COLOURS].with_extremes(bad=UNMEASURED)
         image = axes.imshow(values, cmap=colours, vmin=-DECADES, vmax=DECADES, aspect="auto")
         axes.set_title(self.title, fontsize=9)
-        axes.set_xticks(range(len(self.columns)), [_text(column) for column in self.columns], fontsize=7)
+        axes.set_xticks(range(len(self.columns)), self.column_names, fontsize=7)
         axes.set_yticks(range(len(self.lines)), [_text(at) for at in self.lines], fontsize=7)
         axes.set_xlabel(self.label, fontsize=7)
         axes.tick_params(length=0)
@@ -92,7 +95,10 @@ def panels(bench: dict[str, Any]) -> list[Panel]:
     others = [cell for cell in every if cell.group in ("curved", "hinge prox", "conic")]
     kinds: list[Hashable] = list(dict.fromkeys(_kind(cell) for cell in others))
     sizes: list[Hashable] = [(b, n) for b in table.BATCHES for n in table.LARGE]
-    curved = Panel("other constraints, beside Clarabel", kinds, sizes, "batch, n")
+    curved = Panel("other constraints, beside Clarabel", kinds, sizes, "n")
+    middle = table.LARGE[len(table.LARGE) // 2]
+    names = {(b, middle): "one point" if b == 1 else f"batch of {b}" for b in table.BATCHES}
+    curved.column_names = [f"{size[1]}\n{names.get(size, '')}" for size in sizes if isinstance(size, tuple)]
     rare = [cell for cell in every if cell.group in ("large", "sparse", "black box", "stream")]
     single = Panel("single cells", [_single(cell) for cell in rare], ["ratio"], "")
     for cell in every:
@@ -127,9 +133,9 @@ def draw(bench: dict[str, Any], path: Path) -> None:
     """Write the heat map as PNG."""
     left_one, left_two, middle, single = panels(bench)
     entries = targets.reasons()
-    figure = plt.figure(figsize=(15, 10), layout="constrained")
-    grid = figure.add_gridspec(10, 3, width_ratios=[0.85, 0.85, 1.3])
-    figure_axes = [grid[:, 0], grid[:, 1], grid[:8, 2], grid[8:, 2]]
+    figure = plt.figure(figsize=(15, 11), layout="constrained")
+    grid = figure.add_gridspec(2, 3, width_ratios=[0.85, 0.85, 1.3], height_ratios=[2.3, 1])
+    figure_axes = [grid[:, 0], grid[:, 1], grid[0, 2], grid[1, 2]]
     image = None
     for place, panel in zip(figure_axes, (left_one, left_two, middle, single), strict=True):
         image = panel.paint(figure.add_subplot(place), entries)
@@ -140,7 +146,10 @@ def draw(bench: dict[str, Any], path: Path) -> None:
         "reason). Grey: not measured; –: no figure.",
         fontsize=8,
     )
-    temporary = path.with_name(f"{path.stem}.tmp.png")
-    figure.savefig(temporary, dpi=110)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn, temporary = io.BytesIO(), path.with_name(f"{path.stem}.tmp.png")
+    figure.savefig(drawn, dpi=105)
     plt.close(figure)
+    with Image.open(drawn) as picture:  # a palette of 128 colours takes a third of the space
+        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(temporary, optimize=True)
     temporary.replace(path)

@@ -16,6 +16,8 @@ from targets import target
 from cocopt.errors import CocoptError
 
 EXACT, CLOSE = 1e-6, 1e-4  # how far contestants may be apart; a peer between the two is marked
+ROUGH = 1e-3  # how far a peer may be from an answer of ours that the referee confirms to EXACT
+REFEREED = 5  # problems that the referee solves
 TURN = 0.03  # seconds, long enough for caches to be warm
 LEAST_PROBLEMS = 3  # of a peer, whatever they cost
 
@@ -31,7 +33,7 @@ def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = cont
     except (CocoptError, TypeError, ValueError) as error:
         # sparse rows are refused where they are not supported
         return result | {"status": "not available" if cell.group == "sparse" else "failed", "note": _first_line(error)}
-    calls, differences, notes = {"cocopt": (ours, trials)}, {}, {}
+    calls, differences, notes, founds = {"cocopt": (ours, trials)}, {}, {}, {}
     for name, make in race.peers.items():
         try:
             call, count, found = _peer(make, race, trials, budget / (2 * len(race.peers)))
@@ -41,11 +43,14 @@ def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = cont
         except (RuntimeError, ValueError) as error:
             notes[name] = _first_line(error)
             continue
-        differences[name] = float(np.abs(found - points[: len(found)]).max())
-        if differences[name] <= CLOSE:
-            calls[name] = (call, count)
+        differences[name], founds[name] = float(np.abs(found - points[: len(found)]).max()), (call, count)
+    confirmed = _confirmed(race, points, differences)
+    for name, difference in differences.items():
+        if difference <= (ROUGH if confirmed is not None and confirmed <= EXACT else CLOSE):
+            calls[name] = founds[name]
         else:
-            notes[name] = f"differs by {differences[name]:.1e}"
+            notes[name] = f"differs by {difference:.1e}"
+    result["referee"] = confirmed
     gc.collect()
     seconds, stopped = best_times({name: call for name, (call, _) in calls.items()}, budget)
     if "cocopt" in stopped:
@@ -72,6 +77,17 @@ def _judged(cell: Cell, result: Result, per: dict[str, float], differences: dict
         "exact": best is not None and differences[best] <= EXACT,
         "met": target(cell).met(ratio, own),
     }
+
+
+def _confirmed(race: Contest, points: Array, differences: dict[str, float]) -> float | None:
+    """How far we are from the referee, who is asked where no peer agrees to EXACT; None if not asked, or no help."""
+    if race.referee is None or min(differences.values(), default=0.0) <= EXACT:
+        return None
+    try:
+        found = race.referee(min(REFEREED, len(points)))()
+    except RuntimeError:
+        return None
+    return float(np.abs(found - points[: len(found)]).max())
 
 
 def _ours(race: Contest, budget: float) -> tuple[Call, Array, int]:

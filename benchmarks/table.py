@@ -62,7 +62,7 @@ def key() -> dict[str, str]:
 
 
 def empty() -> dict[str, Any]:
-    return {"format": FORMAT, "key": key(), "machine": machine(), "cells": {}, "start": {}}
+    return {"format": FORMAT, "key": key(), "machine": machine(), "cells": {}, "start": {}, "profile": {}}
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -128,6 +128,17 @@ def summary(bench: dict[str, Any]) -> str:
     return text + (f"; {others} without a figure" if others else "")
 
 
+def finish(bench: dict[str, Any], path: Path) -> None:
+    """What belongs to the whole table and is not a cell: times of compilation, and the parts of a round."""
+    import compile_times
+    import profile_round
+
+    for name, run in {"start": compile_times.measure, "profile": profile_round.measure}.items():
+        if not bench[name]:
+            bench[name] = run()
+            save(bench, path)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all cells, and the times of compilation; resumes")
@@ -159,11 +170,8 @@ def main() -> None:
     bench = load(path) if whole else empty()
     print(", ".join(f"{name} {value}" for name, value in bench["machine"].items()), flush=True)
     left = fill(bench, chosen, path, options.seconds or (1.0 if whole else 0.3), began + 60 * options.minutes)
-    if options.full and not bench["start"]:
-        import compile_times
-
-        bench["start"] = compile_times.measure()
-        save(bench, path)
+    if options.full:
+        finish(bench, path)
     for name, figure in bench["start"].items():
         verdict = "met" if figure["seconds"] <= figure["target"] else "MISSED"
         print(f"{name:<62} {figure['seconds']:10.3g} s, target ≤ {figure['target']:g} s: {verdict}")
