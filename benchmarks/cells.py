@@ -31,7 +31,7 @@ CURVED = [
     ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
     ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
 ]
-TIGHT = 1e-13  # the referee's tolerance
+REFEREES = ((1e-13, 0.9), (1e-10, 0.8))  # tolerances and step lengths with which Clarabel comes closest
 LARGEST_BATCH = 300  # in larger dimensions dense matrices of 100 trials take a gigabyte
 
 
@@ -61,7 +61,7 @@ class Contest(NamedTuple):
     unit: str = "problem"
     per_call: int = 1  #: by how much the time of a problem is divided, such as rounds
     divisible: bool = True  #: whether fewer problems can be solved
-    referee: Callable[[int], Call] | None = None  #: the same by Clarabel, as exactly as it can; not timed
+    referees: tuple[Callable[[int], Call], ...] = ()  #: the same by Clarabel, as exactly as it can; not timed
 
 
 def all_cells() -> Iterator[Cell]:
@@ -173,9 +173,12 @@ def _projections(problems: Problems, together: bool) -> Contest:
     if qp is not None:
         peers |= {name: lambda count, peer=peer: peer(qp.first(count)) for name, peer in QP_PEERS.items()}
     peers["Clarabel"] = lambda count: by_clarabel([program(i) for i in range(count)])
-    referee = lambda count: by_clarabel([program(i) for i in range(count)], TIGHT)  # noqa: E731
+    referees = tuple(
+        lambda count, exactness=exactness: by_clarabel([program(i) for i in range(count)], exactness)
+        for exactness in REFEREES
+    )
     method = cocopt.explain(K, build(0)).partition(":")[0]
-    return Contest(len(y), ours, peers, method, together, referee=referee)
+    return Contest(len(y), ours, peers, method, together, referees=referees)
 
 
 def _black_box(cell: Cell, trials: int) -> Problems:

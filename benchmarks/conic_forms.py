@@ -166,16 +166,19 @@ def program(forms: list[Form], y: Array, weight: float | None = None) -> Program
     return Program(sp.csc_matrix(P), q, sp.csc_matrix(A), b, cones, n)
 
 
-def solve(arguments: Program, tolerance: float | None = None) -> Array:
-    """One call with Clarabel's own settings, or with a tolerance; set-up counts, since the numbers are of the round.
+def solve(arguments: Program, exactness: tuple[float, float] | None = None) -> Array:
+    """One call with Clarabel's own settings; set-up counts, since the numbers are those of the round.
 
-    "Almost solved" will do: whether the point is good enough is found by comparison.
+    "Almost solved" will do: whether the point is good enough is found by comparison. ``exactness`` is another tolerance
+    and the largest share of the way to the boundary that a step may take; shorter ones end closer to the optimum.
     """
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     accepted = [clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved]
-    if tolerance is not None:
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    if exactness is not None:
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = exactness[0]
+        settings.max_step_fraction = exactness[1]
+        settings.iterative_refinement_max_iter = 30
         accepted.append(clarabel.SolverStatus.InsufficientProgress)
     solution = clarabel.DefaultSolver(*arguments[:5], settings).solve()
     if solution.status not in accepted:

@@ -71,7 +71,7 @@ def _annotate(axes: Any, x: float, y: float, name: str, result: Result, entries:
     weight = "bold" if slow else "normal"
     axes.text(x, y, number(ratio) + note, ha="center", va="center", fontsize=6, color=colour, fontweight=weight)
     if slow:
-        axes.add_patch(plt.Rectangle((x - 0.46, y - 0.44), 0.92, 0.88, fill=False, edgecolor="black", linewidth=1.1))
+        axes.add_patch(plt.Rectangle((x - 0.48, y - 0.44), 0.96, 0.88, fill=False, edgecolor="black", linewidth=1.1))
     return value
 
 

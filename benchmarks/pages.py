@@ -16,6 +16,7 @@ from cells import Cell
 from measure import Result
 
 ROOT = Path(__file__).parents[1]
+NOTHING = "Not measured yet: `make bench-full`, then `make bench-docs`."
 TABLE, PROFILE, README = "bench table", "bench profile", "bench rows"
 
 #: rows of the README, by the names of cells: what is compared with the peer
@@ -106,15 +107,23 @@ def other_grid(bench: dict[str, Any]) -> list[str]:
     return [f"Other constraints, beside Clarabel:\n\n{shown}"] if shown else []
 
 
+def micro(value: float) -> str:
+    """Three digits, without an exponent; thousands are apart."""
+    if value >= 100:
+        digits = 3 - len(str(int(value)))
+        return f"{round(value, digits):,.0f}".replace(",", " ")
+    return f"{value:.3g}"
+
+
 def row(title: str, result: Result) -> str:
     """A line of a table with times: ours, the peer's, the ratio."""
-    ours = f"{result['microseconds']:.3g}" if "microseconds" in result else "–"
+    ours = micro(result["microseconds"]) if "microseconds" in result else "–"
     best = result.get("best")
     if best is None:
         return f"| {title} | {ours} | {result['status'] if result['status'] != 'measured' else 'no peer'} | – | – |"
     theirs = result["peers"][best]
     mark = "" if result["exact"] else f" (errs by {theirs['difference']:.0e})"
-    return f"| {title} | {ours} | {best}{mark} | {theirs['microseconds']:.3g} | {figure(result)} |"
+    return f"| {title} | {ours} | {best}{mark} | {micro(theirs['microseconds'])} | {figure(result)} |"
 
 
 def single_rows(bench: dict[str, Any]) -> list[str]:
@@ -129,7 +138,7 @@ def single_rows(bench: dict[str, Any]) -> list[str]:
 
 def title(cell: Cell) -> str:
     size = "one point" if cell.batch == 1 else f"batch of {cell.batch}"
-    rows = f"{cell.rows} {'rows that nearly all bind' if cell.group == 'crowded' else 'rows'}"
+    rows = f"{cell.rows} row{'s' * (cell.rows > 1)}{' that nearly all bind' * (cell.group == 'crowded')}"
     kind = rows if cell.constraint == "affine" else cell.constraint
     return f"{'prox: ' * (cell.group == 'hinge prox')}{cell.set} ∩ {kind}, n = {cell.n}, {size}"
 
@@ -172,6 +181,8 @@ def start_rows(bench: dict[str, Any]) -> list[str]:
 
 def performance(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
     """The measured part of docs/performance.md."""
+    if not bench["cells"]:
+        return NOTHING
     parts = [
         machine_line(bench),
         "![Ratio of the best peer's time to cocopt's, for every cell of the table](performance.png)",
@@ -188,16 +199,16 @@ def performance(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
 
 def readme(bench: dict[str, Any]) -> str:
     """The rows of the README that come from the table."""
-    lines = ["| what | µs | compared with | its µs | ratio |", "|---|---|---|---|---|"]
-    lines += [row(text, bench["cells"][name]) for name, text in SHOWN.items() if name in bench["cells"]]
-    return "\n".join(lines)
+    lines = [row(text, bench["cells"][name]) for name, text in SHOWN.items() if name in bench["cells"]]
+    head = ["| what | µs | compared with | its µs | ratio |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *lines]) if lines else NOTHING
 
 
 def pages(bench: dict[str, Any], root: Path = ROOT) -> dict[Path, str]:
     """The pages with these figures."""
     page, front = root / "docs" / "performance.md", root / "README.md"
     text = replaced(page.read_text(encoding="utf-8"), TABLE, performance(bench, targets.reasons()))
-    profile = profile_round.markdown(bench["profile"]) if bench.get("profile") else "Not measured."
+    profile = profile_round.markdown(bench["profile"]) if bench.get("profile") else NOTHING
     return {
         page: replaced(text, PROFILE, profile),
         front: replaced(front.read_text(encoding="utf-8"), README, readme(bench)),

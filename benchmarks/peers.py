@@ -130,12 +130,12 @@ def by_proxqp(qp: QP) -> Call:
     return run
 
 
-def by_clarabel(programs: list[Program], tolerance: float | None = None) -> Call:
+def by_clarabel(programs: list[Program], exactness: tuple[float, float] | None = None) -> Call:
     x = np.empty((len(programs), programs[0].n))
 
     def run() -> Array:
         for i, arguments in enumerate(programs):
-            x[i] = conic_forms.solve(arguments, tolerance)
+            x[i] = conic_forms.solve(arguments, exactness)
         return x
 
     return run

@@ -142,7 +142,7 @@ def round_parts(trials: int) -> Parts:
     ledger, proof = Ledger.zero(batch), Certificate.zero(batch, diameter=K.diameter, modulus=0.0)
     squares = [np.vecdot(gradient, gradient) for (_, gradient), _ in values]
 
-    def told() -> None:
+    def whole_rounds() -> None:
         learner = CLASP(K, start=x)
         for H, y, A, b in data:
             learner.tell(losses.Norm(H, y), constraints.Affine(A, b))
@@ -159,7 +159,7 @@ def round_parts(trials: int) -> Parts:
             ],
             "ledger": lambda: [ledger.with_round(value, rows, None, None) for (value, _), rows in values],
             "certificate": lambda: [proof.after_unchecked(0.1, square) for square in squares],
-            "whole round": told,
+            "whole round": whole_rounds,
             "limit": lambda: [read_round(*parts, start, out) for parts in rounds],
         }
     )

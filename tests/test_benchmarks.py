@@ -68,7 +68,7 @@ def test_a_peer_with_another_answer_does_not_count(
     fair = cells.contest(cell)
 
     def contest(peers: dict[str, Any]) -> Any:
-        return fair._replace(peers=peers, referee=None)
+        return fair._replace(peers=peers, referees=())
 
     def wrong(count: int) -> Any:
         return lambda: fair.ours(count)() + 0.01
@@ -95,7 +95,7 @@ def test_conic_forms_describe_the_sets_and_constraints(bench: dict[str, ModuleTy
     sets = ["box", "ball", "simplex", "l1ball", "ellipsoid", "product with ball"]
     for number, kind in enumerate(kinds):
         drawn = problems.curved(sets[number % len(sets)], kind, 6, 2)
-        x = bench["conic_forms"].solve(drawn.program(1), 1e-12)
+        x = bench["conic_forms"].solve(drawn.program(1), (1e-12, 0.9))
         rows = drawn.build(1).rows(x)
         assert abs(rows.max()) < 1e-5, kind
         assert drawn.K.violation(x) < 1e-5, kind
@@ -103,7 +103,7 @@ def test_conic_forms_describe_the_sets_and_constraints(bench: dict[str, ModuleTy
 
 def test_the_relaxed_program_is_the_hinge_prox(bench: dict[str, ModuleType]) -> None:
     drawn = bench["table_problems"].curved("box", "NormBall", 4, 1, weight=0.1)
-    x, g, y = bench["conic_forms"].solve(drawn.program(0), 1e-12), drawn.build(0), drawn.y[0]
+    x, g, y = bench["conic_forms"].solve(drawn.program(0), (1e-12, 0.9)), drawn.build(0), drawn.y[0]
 
     def objective(point: Any) -> float:
         return float(0.5 * ((point - y) ** 2).sum() + 0.1 * max(0.0, g.value(point)))
@@ -208,6 +208,8 @@ def test_pages_and_heat_map_are_made_from_the_figures(bench: dict[str, ModuleTyp
     picture = (tmp_path / "docs" / "performance.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) < 300_000
+    nothing = bench["table"].empty()
+    assert all(pages.NOTHING in text for text in pages.pages(nothing, tmp_path).values())
     again = pages.pages(json.loads((tmp_path / "docs" / "bench.json").read_text(encoding="utf-8")), tmp_path)
     assert again == {path: path.read_text(encoding="utf-8") for path in again}
 
@@ -216,6 +218,11 @@ def test_the_pages_have_the_figures_of_the_repository(bench: dict[str, ModuleTyp
     figures = json.loads((ROOT / "docs" / "bench.json").read_text(encoding="utf-8"))
     for path, text in bench["pages"].pages(figures).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: run `make bench-docs`"
+
+
+def test_times_are_written_without_exponents(bench: dict[str, ModuleType]) -> None:
+    found = [bench["pages"].micro(value) for value in (0.01234, 4.567, 99.96, 123.4, 1567.0, 1_234_567.0)]
+    assert found == ["0.0123", "4.57", "100", "123", "1 570", "1 230 000"]
 
 
 def test_a_page_without_marks_is_refused(bench: dict[str, ModuleType]) -> None:
