@@ -48,9 +48,9 @@ lint: $(STAMP) ## style, types, and which module may import which
 
 bench: compile $(BENCH_STAMP) ## speed, compared with what one would write instead: a sample, within ten minutes
 	$(BIN)/python benchmarks/run.py --quick --json results/bench-run.json
-	$(BIN)/python benchmarks/table.py --minutes 5
+	$(BIN)/python benchmarks/table.py --minutes 6
 
-bench-full: compile $(BENCH_STAMP) ## all of it, some hours at most; after an interruption the same command continues
+bench-full: compile $(BENCH_STAMP) ## all of it, an hour or two; after an interruption the same command continues
 	$(BIN)/python benchmarks/table.py --full --out $(BENCH)
 	$(BIN)/python benchmarks/run.py --json results/bench-run.json
 

@@ -31,7 +31,7 @@ CURVED = [
     ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
     ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
 ]
-REFEREES = ((1e-13, 0.9), (1e-10, 0.8))  # tolerances and step lengths with which Clarabel comes closest
+REFEREES = ((1e-16, 0.9), (1e-16, 0.8), (1e-13, 0.9))  # tolerances and step lengths with which Clarabel comes closest
 LARGEST_BATCH = 300  # in larger dimensions dense matrices of 100 trials take a gigabyte
 
 

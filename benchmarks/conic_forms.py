@@ -179,7 +179,7 @@ def solve(arguments: Program, exactness: tuple[float, float] | None = None) -> A
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = exactness[0]
         settings.max_step_fraction = exactness[1]
         settings.iterative_refinement_max_iter = 30
-        accepted.append(clarabel.SolverStatus.InsufficientProgress)
+        accepted += [clarabel.SolverStatus.InsufficientProgress, clarabel.SolverStatus.MaxIterations]
     solution = clarabel.DefaultSolver(*arguments[:5], settings).solve()
     if solution.status not in accepted:
         raise RuntimeError(f"Clarabel stopped with {solution.status}")
