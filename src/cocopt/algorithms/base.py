@@ -23,6 +23,7 @@ from cocopt import registry, state
 from cocopt.algorithms.constraint_memory import own_copy
 from cocopt.algorithms.facts import Facts, Rates
 from cocopt.algorithms.records import Asked, Feedback, LearnerState, Played, Round, Update, restored_rounds
+from cocopt.algorithms.single_stream import SingleStream
 from cocopt.algorithms.watch import Watch, refuse_wrong_subgradients
 from cocopt.arrays import (
     Array,
@@ -110,6 +111,8 @@ class Learner(ABC):
     accepts_delays: ClassVar[bool] = False
     #: what to do where K and a constraint have no point in common
     infeasible: str = "raise"
+    #: what plays a usual round of one stream by one compiled call; None if every round is played in the ordinary way
+    stream: SingleStream | None = None
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
@@ -317,7 +320,23 @@ class Learner(ABC):
                 f"round: expected one of the pending rounds {_some(tuple(before.pending))}, got None; "
                 "say which round the feedback is of, or forget(round)"
             )
+        if played is None and before.asked is None and self.stream is not None:
+            done = self.stream.play(before, loss, constraint)
+            if done is not None:
+                return self._play_compiled(before, loss, constraint, done)
         return self._complete(before, None, loss, constraint, played)
+
+    def _play_compiled(
+        self, before: LearnerState, loss: Loss | None, constraint: Constraint | None, done: tuple[Any, ...]
+    ) -> Round:
+        """A usual round of one stream, which one compiled call has played."""
+        losses, x, ledger, memory, record = done
+        if self._watch.movement:  # for a few rounds: evaluated once more, for the gradient
+            self._watch.see(self._evaluate_round(before, None, loss, constraint, None), x)
+        self._recent.append(before.x)
+        t, rounds = before.t + 1, before.rounds + 1
+        self.__dict__["_state"] = make_tuple(LearnerState, (t, losses, x, ledger, memory, rounds, None, before.pending))
+        return make_tuple(Round, (rounds, *record))
 
     def _complete(
         self,
