@@ -55,7 +55,7 @@ class Quadratic(Constraint):
     def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike) -> None:
         self.P, self.q, self.r, self.batch = functions.as_quadratic(P, q, r)
         self.dim: int = self.P.shape[-1]
-        self._diagonal: Array | None | bool = False  # not known yet
+        self._diagonal: Array | bool | None = False  # not known yet
 
     def diagonal(self) -> Array | None:
         """The diagonal of P, (..., n), if all its other entries are 0, else None; the answer is kept."""

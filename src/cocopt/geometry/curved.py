@@ -1,23 +1,24 @@
 """One curved row over a set, or one affine row over a curved set, by kernels that take all trials at once.
 
-Which row over which set is a table: what a set and a row hand to a kernel, and the kernels that there are.
+Which row over which set is a table: what a set and a row hand to a kernel, and the kernels that there are. A norm ball
+together with affine rows has one kernel for all polyhedra.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cocopt import kernels
-from cocopt.arrays import Array
-from cocopt.constraints import Constraint, NormBall, Quadratic, Shifted
-from cocopt.geometry.batch import Batch
+from cocopt.arrays import Array, broadcast
+from cocopt.constraints import Constraint, NormBall, Quadratic, Shifted, Stack
+from cocopt.geometry.batch import Batch, kernel_rows
 from cocopt.geometry.problem import Request
 from cocopt.kernels import contiguous
 from cocopt.sets.ball import Ball
-from cocopt.sets.base import ConvexSet
+from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
 from cocopt.sets.ellipsoid import Ellipsoid
 from cocopt.sets.l1ball import L1Ball
@@ -53,7 +54,13 @@ _KERNELS = {
 }
 
 _KINDS = {"norm_ball": "a norm ball", "quadratic": "a diagonal quadratic row", "halfspace": "one affine row"}
-_NAMES = {"box": "a box", "ball": "a ball", "simplex": "a simplex", "l1_ball": "an l1 ball", "ellipsoid": "an ellipsoid"}
+_NAMES = {
+    "box": "a box",
+    "ball": "a ball",
+    "simplex": "a simplex",
+    "l1_ball": "an l1 ball",
+    "ellipsoid": "an ellipsoid",
+}
 
 
 def _norm_ball(constraint: NormBall) -> Row:
@@ -93,32 +100,115 @@ def _row(constraint: Constraint) -> Row | None:
     return None if affine is None else ("halfspace", (contiguous(affine[0])[..., 0, :], affine[1][..., 0]))
 
 
+def _kernel(request: Request) -> tuple[str, tuple[Array, ...]] | None:
+    """The name of the kernel for one row over a set, and the row's data."""
+    known = _SETS.get(type(request.K))
+    row = None if known is None else _row(request.constraint)
+    if known is None or row is None:
+        return None
+    name = _KERNELS.get((known[0], row[0]))
+    return None if name is None else (name, row[1])
+
+
 def solve_curved(request: Request) -> Batch | None:
-    """The answer for all trials, if there is a kernel for the row over the set; None if another method is needed.
+    """The answer for all trials, if there is a kernel for the rows over the set; None if another method is needed.
 
     Where a status is INFEASIBLE, which is proved, the point is the one of least violation nearest to the target.
     """
-    K, constraint, point, max_multiplier, _, _, _, _ = request
-    known = _SETS.get(type(K))
-    row = None if known is None else _row(constraint)
-    if known is None or row is None:
-        return None
-    kernel = _KERNELS.get((known[0], row[0]))
-    if kernel is None:
-        return None
+    found = _kernel(request)
+    if found is None:
+        return _solve_polyhedron(request)
+    K, _, point, max_multiplier, _, _, _, _ = request
+    name, row = found
     bound = np.inf if max_multiplier is None else max_multiplier[..., 0]
-    x, nu, status = getattr(kernels, kernel)(contiguous(point), *known[1](K), *row[1], bound)
+    x, nu, status = getattr(kernels, name)(contiguous(point), *_SETS[type(K)][1](K), *row, bound)
     return x, nu[..., None], status, "curved"
+
+
+class Rows(NamedTuple):
+    """A norm ball and affine rows."""
+
+    ball: int  #: the number of the ball's row
+    center: Array
+    radius: Array
+    A: Array
+    b: Array
+
+
+def _norm_ball_and_rows(constraint: Constraint) -> Rows | None:
+    """The constraint's rows, if one of them is a norm ball and the others are affine."""
+    balls, affine, at, n = [], [], 0, constraint.dim
+    for member in constraint.members if isinstance(constraint, Stack) else (constraint,):
+        rows = member.affine()
+        if rows is not None:
+            affine.append(rows)
+        else:
+            row = _row(member)
+            if row is None or row[0] != "norm_ball" or balls:
+                return None
+            balls.append((at, *row[1]))
+        at += member.row_count
+    if not balls:
+        return None
+    if len(affine) == 1:
+        return Rows(*balls[0], *map(contiguous, affine[0]))
+    batch = constraint.batch if affine else ()
+    A = [broadcast(rows, (*batch, *rows.shape[-2:])) for rows, _ in affine]
+    b = [broadcast(rhs, (*batch, rhs.shape[-1])) for _, rhs in affine]
+    return Rows(
+        *balls[0], np.concatenate([np.empty((*batch, 0, n)), *A], -2), np.concatenate([np.empty((*batch, 0)), *b], -1)
+    )
+
+
+def _polyhedron(request: Request) -> tuple[Polyhedral, Rows] | None:
+    """K's own rows and those of the constraint, if the kernel for a norm ball and affine rows applies."""
+    if request.max_multiplier_sum is not None:
+        return None
+    rows = _norm_ball_and_rows(request.constraint)
+    own = None if rows is None else request.K.polyhedral()
+    if rows is None or own is None or own.b.size + rows.b.shape[-1] > kernel_rows(request.K):
+        return None
+    return own, rows
+
+
+def _solve_polyhedron(request: Request) -> Batch | None:
+    """A norm ball and affine rows over a polyhedron; no status is INFEASIBLE, since that is not proved."""
+    found = _polyhedron(request)
+    if found is None:
+        return None
+    own, (ball, center, radius, A, b) = found
+    M, bounds = b.shape[-1], request.max_multiplier
+    each, of_ball = np.full(M, np.inf), np.inf
+    if bounds is not None:
+        bounds = np.broadcast_to(bounds, (*bounds.shape[:-1], M + 1))
+        each, of_ball = np.delete(bounds, ball, axis=-1), bounds[..., ball]
+    memory = kernels.workspace_memory(own.b.size + M, request.K.dim)
+    x, nu, ball_nu, status = kernels.polyhedron_norm_ball(
+        contiguous(request.point),
+        *map(contiguous, own[:4]),
+        own.equalities,
+        A,
+        b,
+        each,
+        center,
+        radius,
+        of_ball,
+        *memory,
+    )
+    nu = np.concatenate([nu[..., :ball], ball_nu[..., None], nu[..., ball:]], axis=-1)
+    return x, nu, status, "curved"
 
 
 def curved_applies(request: Request) -> bool:
     """Whether there is a kernel for the request."""
-    known, row = _SETS.get(type(request.K)), _row(request.constraint)
-    return known is not None and row is not None and (known[0], row[0]) in _KERNELS
+    return _kernel(request) is not None or _polyhedron(request) is not None
 
 
 def describe_curved(request: Request) -> str:
     """Why it applies, for `explain`."""
+    if _kernel(request) is None:
+        rows = request.constraint.row_count - 1
+        return f"compiled, a norm ball{' and affine rows' if rows else ''} over a polyhedron"
     row = _row(request.constraint)
-    assert row is not None  # see `curved_applies`
+    assert row is not None  # see `_kernel`
     return f"compiled, {_KINDS[row[0]]} over {_NAMES[_SETS[type(request.K)][0]]}"

@@ -36,6 +36,7 @@ _KERNELS = {
     "halfspace": ("ball_halfspace", "box_halfspace"),
     "simd.box_halfspace": ("box_halfspace_simd",),
     "simplex": ("simplex_halfspace",),
+    "curved.polyhedron": ("polyhedron_norm_ball",),
     "curved.l1_ball": ("l1_ball_halfspace", "l1_ball_norm_ball"),
     "curved.ellipsoid": ("ellipsoid_halfspace", "ellipsoid_norm_ball"),
     "curved.simplex": ("simplex_norm_ball",),

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize
-from cocopt.kernels.rounding import rounding
+from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, row_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.tolerances import FEASIBILITY
-from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, row_of
 
 __all__ = ["ball_norm_ball"]
 
@@ -168,7 +167,7 @@ def _solve(trial, max_multiplier, x):
     _, from_c = _shrink(trial, trial.center, 1.0 if z_norm <= R + tol else R / z_norm, x)
     if from_c <= r + tol or max_multiplier == 0.0:
         return 0.0, CONVERGED
-    if max_multiplier == np.inf and D - R >= r - tol or r <= 0.0:  # they touch, or are apart
+    if (max_multiplier == np.inf and r - tol <= D - R) or r <= 0.0:  # they touch, or are apart
         if max_multiplier < np.inf:
             return max_multiplier, _prox(trial, products, row, x)
         shrink = 1.0 if D <= R else R / D
@@ -178,7 +177,7 @@ def _solve(trial, max_multiplier, x):
     from_k, _ = _shrink(trial, trial.c, r / max(away, 1e-300), x)
     if from_k <= R + tol:
         nu, status = away - r, CONVERGED
-    elif D - R >= r - tol:
+    elif r - tol <= D - R:
         nu, status = np.inf, CONVERGED
     else:
         nu, status = _project_onto_both(trial, products, 16.0 * tol, x)

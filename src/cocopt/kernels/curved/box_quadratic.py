@@ -13,13 +13,14 @@ import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize
 from cocopt.kernels.active_set import move_target_closer
+from cocopt.kernels.curved.multiplier import MAX_STEPS, advance_multiplier, whole
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import clip, norm
 from cocopt.tolerances import FEASIBILITY
-from cocopt.kernels.curved.multiplier import MAX_STEPS, advance_multiplier, whole
 
 __all__ = ["box_quadratic"]
+
 
 class Trial(NamedTuple):
     """The data of one trial, and the norms of the row's coefficients."""

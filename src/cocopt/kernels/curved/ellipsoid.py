@@ -14,13 +14,13 @@ import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize, njit
 from cocopt.kernels.active_set import move_target_closer
+from cocopt.kernels.curved import multiplier
+from cocopt.kernels.curved.multiplier import advance_multiplier, whole
+from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import distance, dot, norm
 from cocopt.tolerances import FEASIBILITY
-from cocopt.kernels.curved import multiplier
-from cocopt.kernels.curved.multiplier import advance_multiplier, whole
-from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
 
 __all__ = ["ellipsoid_halfspace", "ellipsoid_norm_ball"]
 
@@ -274,7 +274,7 @@ def _solve_halfspace(y, frame, row, max_multiplier, memory, x):
         for j in range(n):
             x[j] = y[j] - nu * a[j]
     h = dot(a, x) - b if not off else 0.0
-    solved = nu == 0.0 and h <= tol or abs(h) <= 16.0 * tol or (nu == max_multiplier and h >= -16.0 * tol)
+    solved = (nu == 0.0 and h <= tol) or abs(h) <= 16.0 * tol or (nu == max_multiplier and h >= -16.0 * tol)
     return nu, CONVERGED if solved and model.gauge <= 1.0 + eps else UNCONVERGED
 
 

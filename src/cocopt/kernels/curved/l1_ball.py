@@ -15,12 +15,12 @@ import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize, njit
 from cocopt.kernels.active_set import move_target_closer
-from cocopt.kernels.rounding import rounding
-from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import dot, norm
 from cocopt.kernels.curved import multiplier
 from cocopt.kernels.curved.multiplier import advance_multiplier, whole
 from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
+from cocopt.kernels.rounding import rounding
+from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
+from cocopt.kernels.vectors import dot, norm
 
 __all__ = ["l1_ball_halfspace", "l1_ball_norm_ball"]
 
@@ -119,13 +119,13 @@ def _store(line, center, theta, tau, x):
 
 
 @borrowing
-def _start(u, v, w, scale, line):
-    """p = u − v and q = scale·(w − u) into the line's memory; returns a sum that is not finite if some number is not."""
+def _start(u, v, w, line):
+    """p = u − v and q = w − u into the line's memory; returns a sum that is not finite if some number is not."""
     p, q, _ = line
     total = 0.0
     for j in range(p.shape[0]):
         p[j] = u[j] - v[j]
-        q[j] = scale * (w[j] - u[j])
+        q[j] = w[j] - u[j]
         total += abs(p[j]) + abs(q[j])
     return total
 
@@ -161,7 +161,7 @@ def _solve_norm_ball(y, K, c, radius, max_multiplier, memory, x):
     """One trial; returns (ν, status)."""
     n, (center, K_radius) = x.shape[0], K
     line = Line(memory[0], memory[1], K_radius)
-    total = _start(c, center, y, 1.0, line)
+    total = _start(c, center, y, line)
     if not (total < np.inf and radius > -np.inf and max_multiplier >= 0.0):
         for j in range(n):
             x[j] = np.nan
@@ -252,7 +252,7 @@ def _solve_halfspace(y, K, row, max_multiplier, memory, x):
                 break
     beyond = _store(line, center, nu, model.tau, x)
     h = dot(a, x) - b if not off else 0.0
-    solved = nu == 0.0 and h <= tol or abs(h) <= 16.0 * tol or (nu == max_multiplier and h >= -16.0 * tol)
+    solved = (nu == 0.0 and h <= tol) or abs(h) <= 16.0 * tol or (nu == max_multiplier and h >= -16.0 * tol)
     return nu, CONVERGED if (solved or off) and beyond <= eps * size else UNCONVERGED
 
 

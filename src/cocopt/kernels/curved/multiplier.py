@@ -31,7 +31,7 @@ def whole(max_multiplier):
 
 @borrowing
 def advance_multiplier(bracket, nu, value, newton, unit, tol):
-    """(the next ν, the bracket, whether the search is over) from the row's value at ν and what Newton's method proposes.
+    """(the next ν, the bracket, whether the search is over) from the row's value at ν and Newton's proposal.
 
     It is over at a root, to ``tol``, and at the largest multiplier if the value is positive there. ``unit`` is added
     where the row is flat and no upper end is known.

@@ -116,12 +116,14 @@ def advance(row, interval, t, d_sq, moving):
         following = max(following, t_at_max_multiplier(row, max(d_sq - t * t * moving, 0.0), moving))
     if t == 0.0:  # x is the center, where any multiplier up to √moving will do
         room = 0.0 if row.max_multiplier >= np.sqrt(moving) else -np.inf
-    still = abs(following - t) * np.sqrt(moving) <= row.tol
+    still = abs(following - t) * np.sqrt(moving) <= row.tol + 4.0 * ROUNDING * t * np.sqrt(moving)
     solved = (abs(excess) <= row.tol and room >= 0.0) or (abs(room) <= row.tol and excess >= -row.tol and still)
     low, high = (low, t) if excess > 0.0 and room > 0.0 else (t, high)
     if solved:
         return (following if low <= following <= high else t), Interval(low, high, steps), True
-    allowed = low < following < high or (following == 0.0 and low == 0.0 and t > 0.0)
+    if following <= low and steps == 0 and (low > 0.0 or row.radius == 0.0):
+        return low, Interval(low, high, 1), False  # from there the steps never pass the root if the center is in K
+    allowed = low < following < high or (following == low == row.radius == 0.0 and t > 0.0)
     if not allowed or (steps > 10 and steps % 3 == 0):
         following = np.sqrt(low * high) if high > 4.0 * low > 0.0 else 0.5 * (low + high)
         allowed = low < following < high

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize
+from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
-from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
 
 __all__ = ["simplex_norm_ball"]
 
