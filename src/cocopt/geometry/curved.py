@@ -137,27 +137,30 @@ class Rows(NamedTuple):
 
 def _norm_ball_and_rows(constraint: Constraint) -> Rows | None:
     """The constraint's rows, if one of them is a norm ball and the others are affine."""
-    balls, affine, at, n = [], [], 0, constraint.dim
+    ball: Row | None = None
+    number, at = 0, 0
+    affine: list[tuple[Array, Array]] = []
     for member in constraint.members if isinstance(constraint, Stack) else (constraint,):
         rows = member.affine()
         if rows is not None:
             affine.append(rows)
-        else:
-            row = _row(member)
-            if row is None or row[0] != "norm_ball" or balls:
+        elif ball is None:
+            ball, number = _row(member), at
+            if ball is None or ball[0] != "norm_ball":
                 return None
-            balls.append((at, *row[1]))
+        else:
+            return None
         at += member.row_count
-    if not balls:
+    if ball is None:
         return None
+    center, radius = ball[1]
     if len(affine) == 1:
-        return Rows(*balls[0], *map(contiguous, affine[0]))
+        return Rows(number, center, radius, contiguous(affine[0][0]), contiguous(affine[0][1]))
     batch = constraint.batch if affine else ()
     A = [broadcast(rows, (*batch, *rows.shape[-2:])) for rows, _ in affine]
     b = [broadcast(rhs, (*batch, rhs.shape[-1])) for _, rhs in affine]
-    return Rows(
-        *balls[0], np.concatenate([np.empty((*batch, 0, n)), *A], -2), np.concatenate([np.empty((*batch, 0)), *b], -1)
-    )
+    no_rows, no_rhs = np.empty((*batch, 0, center.shape[-1])), np.empty((*batch, 0))
+    return Rows(number, center, radius, np.concatenate([no_rows, *A], -2), np.concatenate([no_rhs, *b], -1))
 
 
 def _polyhedron(request: Request) -> tuple[Polyhedral, Rows] | None:
@@ -178,7 +181,7 @@ def _solve_polyhedron(request: Request) -> Batch | None:
         return None
     own, (ball, center, radius, A, b) = found
     M, bounds = b.shape[-1], request.max_multiplier
-    each, of_ball = np.full(M, np.inf), np.inf
+    each, of_ball = np.full(M, np.inf), np.array(np.inf)
     if bounds is not None:
         bounds = np.broadcast_to(bounds, (*bounds.shape[:-1], M + 1))
         each, of_ball = np.delete(bounds, ball, axis=-1), bounds[..., ball]

@@ -152,7 +152,7 @@ def _prox(trial, products, row, x):
 
 # Its complexity exceeds the guide: the cases follow one another.
 @borrowing
-def _solve(trial, max_multiplier, x):
+def _prox_of_trial(trial, max_multiplier, x):
     """One trial: inside, on one sphere, or on both. Returns (ν, status)."""
     R, r = trial.radius, trial.r
     products = _products(trial)
@@ -192,4 +192,4 @@ def _solve(trial, max_multiplier, x):
 )
 def ball_norm_ball(y, center, radius, c, r, max_multiplier, x, nu, status):
     """K = {‖x − center‖ ≤ radius}, the row ‖x − c‖ ≤ r."""
-    nu[0], status[0] = _solve(Trial(y, center, radius, c, r), max_multiplier, x)
+    nu[0], status[0] = _prox_of_trial(Trial(y, center, radius, c, r), max_multiplier, x)

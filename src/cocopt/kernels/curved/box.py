@@ -71,7 +71,7 @@ def _store(y, lower, upper, c, t, x):
 
 
 @borrowing
-def _solve(y, lower, upper, c, radius, max_multiplier, x):
+def _prox_of_trial(y, lower, upper, c, radius, max_multiplier, x):
     """One trial; returns (ν, status)."""
     ends = _ends(y, lower, upper, c)
     if not (ends.total < np.inf and radius > -np.inf and max_multiplier >= 0.0):
@@ -106,4 +106,4 @@ def _solve(y, lower, upper, c, radius, max_multiplier, x):
 )
 def box_norm_ball(y, lower, upper, center, radius, max_multiplier, x, nu, status):
     """K = {lower ≤ x ≤ upper}."""
-    nu[0], status[0] = _solve(y, lower, upper, center, radius, max_multiplier, x)
+    nu[0], status[0] = _prox_of_trial(y, lower, upper, center, radius, max_multiplier, x)

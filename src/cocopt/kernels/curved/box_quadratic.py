@@ -148,7 +148,7 @@ def _search(trial, max_multiplier, eps):
 
 
 @borrowing
-def _solve(trial, max_multiplier, least_p, total, x):
+def _prox_of_trial(trial, max_multiplier, least_p, total, x):
     """One trial; returns (ν, status)."""
     r = trial.r
     if not (total < np.inf and r < np.inf and max_multiplier >= 0.0):
@@ -189,7 +189,7 @@ def box_quadratic(y, lower, upper, p, q, r, max_multiplier, x, nu, status):
     target, tau = y, 1.0
     for _ in range(2):
         trial = Trial(target, lower, upper, p, q, r, np.sqrt(p_sq), np.sqrt(q_sq))
-        multiplier, status[0] = _solve(trial, max_multiplier * tau, least_p, total, x)
+        multiplier, status[0] = _prox_of_trial(trial, max_multiplier * tau, least_p, total, x)
         nu[0] = multiplier / tau
         if status[0] != UNCONVERGED or least_p < 0.0:
             return

@@ -50,6 +50,7 @@ class Model(NamedTuple):
     qz: Any  # ⟨q, z⟩
     qz_slope: Any  # its derivative in θ
     gauge: Any  # √Σ (z_i/σ_i)²
+    removed: Any  # ‖v − z‖
 
 
 @borrowing
@@ -110,13 +111,13 @@ def _model(line, theta, lam):
     """The projection of v at θ, from a first guess of λ."""
     lam = _secular_root(line, theta, lam)
     p, q, sigma = line
-    d_sq, along, across, qz, qq, turn, bend, gauge = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    d_sq, along, across, qz, qq, turn, bend, gauge, removed = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(p.shape[0]):
         square = sigma[i] * sigma[i]
         inverse = 1.0 / (square + lam)
         shrink = square * inverse
         z = (p[i] + theta * q[i]) * shrink
-        d, u = z - p[i], z / sigma[i]
+        d, u, w = z - p[i], z / sigma[i], lam * (p[i] + theta * q[i]) * inverse
         d_sq += d * d
         along += d * shrink * q[i]
         across += d * z * inverse
@@ -125,8 +126,9 @@ def _model(line, theta, lam):
         turn += z * q[i] * inverse
         bend += u * u * inverse
         gauge += u * u
+        removed += w * w
     change = turn / max(bend, 1e-300) if lam > 0.0 else 0.0  # dλ/dθ
-    return Model(lam, d_sq, along - change * across, qz, qq - change * turn, np.sqrt(gauge))
+    return Model(lam, d_sq, along - change * across, qz, qq - change * turn, np.sqrt(gauge), np.sqrt(removed))
 
 
 @borrowing
@@ -166,7 +168,7 @@ def _solve_norm_ball(y, frame, c, radius, max_multiplier, memory, x):
     off = max_multiplier == 0.0 or radius == np.inf
     model = _model(line, 1.0, 0.0)
     if off or np.sqrt(model.d_sq) <= radius + row.tol:
-        if model.lam * sigma[0] <= rounding(n) * size * sigma[n - 1] * sigma[n - 1]:
+        if model.removed <= row.tol:
             for j in range(n):
                 x[j] = y[j]
         else:
@@ -268,7 +270,7 @@ def _solve_halfspace(y, frame, row, max_multiplier, memory, x):
             model = _model(line, nu, model.lam)
             if over:
                 break
-    if model.lam * sigma[0] > rounding(n) * size * sigma[n - 1] * sigma[n - 1]:
+    if model.removed > eps * size:
         _store(frame, line, nu, model.lam, x)
     else:
         for j in range(n):

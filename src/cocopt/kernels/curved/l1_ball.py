@@ -213,6 +213,7 @@ def l1_ball_norm_ball(y, center, K_radius, c, radius, max_multiplier, x, nu, sta
         tau = move_target_closer(y, x, K_radius, target)
 
 
+# Its complexity exceeds the guide: the cases follow one another.
 @borrowing
 def _solve_halfspace(y, K, row, max_multiplier, memory, x):
     """One trial; returns (ν, status)."""

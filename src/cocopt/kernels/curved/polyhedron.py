@@ -128,7 +128,7 @@ def _bring_closer(K, work, memory, x):
 
 # Its complexity exceeds the guide: the active-set method, which takes long to compile, has to be called at one place.
 @borrowing
-def _solve(y, K, work, ball, memory, x):
+def _prox_of_trial(y, K, work, ball, memory, x):
     """One trial; returns (ν of the norm ball, how many times as large as the rows' the multipliers are, status)."""
     c, radius, max_multiplier = ball
     reach, size = distance(y, c), norm(c)
@@ -155,7 +155,7 @@ def _solve(y, K, work, ball, memory, x):
                 return 0.0, t * tau, CONVERGED
             break
         following, interval, last = advance(row, interval, t, d * d, _moving(y, c, work, K.count))
-        if interval.low == 0.0:
+        if interval.low == 0.0 and not last:
             following = max(following, least if t > least else 0.1 * t)
             if not following > 1e-9 * least:
                 return 0.0, t, UNCONVERGED  # x tends to the projection of the center
@@ -193,7 +193,7 @@ def polyhedron_norm_ball(
     status[0] = _load((own_A, own_b), (A, b, row_bounds), equalities, work)
     if status[0] != CONVERGED:
         return
-    ball_nu[0], scale, status[0] = _solve(y, K, work, (c, radius, max_multiplier), np.empty((2, y.shape[0])), x)
+    ball_nu[0], scale, status[0] = _prox_of_trial(y, K, work, (c, radius, max_multiplier), np.empty((2, y.shape[0])), x)
     for i in range(b.shape[0]):
         length, given = work.norms[own + i], row_bounds[i] if b[i] < 0.0 else 0.0
         nu[i] = work.multiplier[own + i] / (scale * max(length, 1e-170)) if length > 0.0 else given

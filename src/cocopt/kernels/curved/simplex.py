@@ -140,7 +140,7 @@ def _store(trial, t, tau, x):
 
 # Its complexity exceeds the guide by little: the cases follow one another.
 @borrowing
-def _solve(y, total, c, radius, max_multiplier, x):
+def _prox_of_trial(y, total, c, radius, max_multiplier, x):
     """One trial; returns (ν, status)."""
     n = x.shape[0]
     ends = _ends(y, c)
@@ -183,4 +183,4 @@ def _solve(y, total, c, radius, max_multiplier, x):
 )
 def simplex_norm_ball(y, total, center, radius, max_multiplier, x, nu, status):
     """K = {x ≥ 0, Σx = total}."""
-    nu[0], status[0] = _solve(y, total, center, radius, max_multiplier, x)
+    nu[0], status[0] = _prox_of_trial(y, total, center, radius, max_multiplier, x)
