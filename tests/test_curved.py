@@ -111,6 +111,29 @@ def test_a_diagonal_quadratic_against_bisection(far: float, weight: float) -> No
         assert found.method == "curved"
 
 
+@pytest.mark.parametrize("far", [1e10, 1e13, 1e16, 1e100])
+@pytest.mark.parametrize("kind", SETS)
+def test_targets_beyond_all_sizes(kind: str, far: float) -> None:
+    """The path from the center needs no difference of large numbers; a method that does says where it fails."""
+    rng = np.random.default_rng(4)
+    for n in (2, 5):
+        K, project = a_set(kind, n, rng)
+        direction, c = rng.normal(size=n), project(0.3 * rng.normal(size=n))
+        # on a line through the center, in the limit, x depends on the direction alone
+        radius = 0.3 * float(np.linalg.norm(project(c + 1e6 * direction) - c))
+        expected = curved.norm_ball_prox(project, c + 1e6 * direction, c, radius)
+        x = cocopt.project(K, constraints.NormBall(c, radius), c + far * direction)
+        np.testing.assert_allclose(x, expected, rtol=0, atol=1e-7)
+        a = rng.normal(size=n)
+        g = constraints.Affine(a, a @ c)
+        try:
+            x = cocopt.project(K, g, far * direction)
+        except errors.SolverFailure:
+            continue
+        assert K.violation(x) <= 1e-9
+        assert g.value(x) <= 1e-9
+
+
 def with_rows(kind: str, n: int, rows: int, seed: int) -> tuple[Any, Any, Array]:
     """A set, a norm ball with affine rows (the ball in the middle of them), and a target."""
     case = instance(kind, "rows", n, seed)

@@ -84,6 +84,8 @@ def _prox_of_trial(y, lower, upper, c, radius, max_multiplier, x):
         for j in range(x.shape[0]):
             x[j] = clip(y[j], lower[j], upper[j])
         return 0.0, CONVERGED
+    if not ends.z_sq < np.inf:
+        return 0.0, NONFINITE  # squares overflow
     if nearest >= row.radius - row.tol and max_multiplier == np.inf:
         _store(c, lower, upper, c, 0.0, x)
         return np.inf, tangent_status(radius, nearest, size)

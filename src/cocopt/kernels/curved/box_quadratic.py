@@ -14,6 +14,7 @@ import numpy as np
 from cocopt.kernels._jit import borrowing, guvectorize
 from cocopt.kernels.active_set import move_target_closer
 from cocopt.kernels.curved.multiplier import MAX_STEPS, advance_multiplier, whole
+from cocopt.kernels.curved.path import recoverable, resolves
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import clip, norm
@@ -124,14 +125,19 @@ def _newton(model, nu):
 
 @borrowing
 def _store(trial, nu, x):
-    """x = x(ν); returns g and ‖x‖²."""
+    """x = x(ν); returns g, ‖x‖² and the square of what the free coordinates are differences of."""
     y, lower, upper, p, q, r, _, _ = trial
-    g, x_sq = r, 0.0
+    g, x_sq, parts = r, 0.0, 0.0
     for j in range(x.shape[0]):
-        x[j] = clip((y[j] - nu * q[j]) / (1.0 + nu * p[j]), lower[j], upper[j])
+        shrink = 1.0 / (1.0 + nu * p[j])
+        z = (y[j] - nu * q[j]) * shrink
+        part = (abs(y[j]) + nu * abs(q[j])) * shrink
+        x[j] = clip(z, lower[j], upper[j])
+        part = part if x[j] == z else 0.0
+        parts += part * part
         g += (0.5 * p[j] * x[j] + q[j]) * x[j]
         x_sq += x[j] * x[j]
-    return g, x_sq
+    return g, x_sq, parts
 
 
 @borrowing
@@ -162,7 +168,9 @@ def _prox_of_trial(trial, max_multiplier, least_p, total, x):
         for j in range(x.shape[0]):
             x[j] = clip(trial.y[j], trial.lower[j], trial.upper[j])
         return 0.0, CONVERGED
-    g, x_sq = _store(trial, 0.0, x)
+    g, x_sq, _ = _store(trial, 0.0, x)
+    if not x_sq < np.inf:
+        return 0.0, NONFINITE
     if g <= eps * _magnitude(trial, x_sq):
         return 0.0, CONVERGED
     if max_multiplier == np.inf:
@@ -171,9 +179,10 @@ def _prox_of_trial(trial, max_multiplier, least_p, total, x):
         if g >= -eps * size:
             return np.inf, INFEASIBLE if g > FEASIBILITY * size else CONVERGED
     nu = _search(trial, max_multiplier, eps)
-    g, x_sq = _store(trial, nu, x)
+    g, x_sq, parts = _store(trial, nu, x)
     tol = 16.0 * eps * _magnitude(trial, x_sq)
-    return nu, CONVERGED if abs(g) <= tol or (nu == max_multiplier and g >= -tol) else UNCONVERGED
+    solved = abs(g) <= tol or (nu == max_multiplier and g >= -tol)
+    return nu, CONVERGED if solved and resolves(np.sqrt(parts), np.sqrt(x_sq)) else UNCONVERGED
 
 
 @guvectorize(
@@ -191,7 +200,7 @@ def box_quadratic(y, lower, upper, p, q, r, max_multiplier, x, nu, status):
         trial = Trial(target, lower, upper, p, q, r, np.sqrt(p_sq), np.sqrt(q_sq))
         multiplier, status[0] = _prox_of_trial(trial, max_multiplier * tau, least_p, total, x)
         nu[0] = multiplier / tau
-        if status[0] != UNCONVERGED or least_p < 0.0:
+        if status[0] != UNCONVERGED or least_p < 0.0 or not recoverable(y, x, norm(x)):
             return
         # a far target costs digits where p = 0; what was found is the projection of a nearer one
         target = np.empty_like(y)

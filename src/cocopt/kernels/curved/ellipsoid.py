@@ -16,7 +16,17 @@ from cocopt.kernels._jit import borrowing, guvectorize, njit
 from cocopt.kernels.active_set import move_target_closer
 from cocopt.kernels.curved import multiplier
 from cocopt.kernels.curved.multiplier import advance_multiplier, whole
-from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
+from cocopt.kernels.curved.path import (
+    MAX_STEPS,
+    advance,
+    begin,
+    judge,
+    multiplier_at,
+    recoverable,
+    resolves,
+    row_of,
+    tangent_status,
+)
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import distance, dot, norm
@@ -214,7 +224,7 @@ def ellipsoid_norm_ball(y, center, axes, sigma, c, radius, max_multiplier, x, nu
     for _ in range(2):
         found, status[0] = _solve_norm_ball(target, frame, c, radius, max_multiplier * tau, memory, x)
         nu[0] = found / tau
-        if status[0] != UNCONVERGED:
+        if status[0] != UNCONVERGED or not recoverable(y, x, sigma[0]):
             return
         # a far target costs digits; what was found is the projection of a nearer one
         target = memory[2]
@@ -277,7 +287,8 @@ def _solve_halfspace(y, frame, row, max_multiplier, memory, x):
             x[j] = y[j] - nu * a[j]
     h = dot(a, x) - b if not off else 0.0
     solved = (nu == 0.0 and h <= tol) or abs(h) <= 16.0 * tol or (nu == max_multiplier and h >= -16.0 * tol)
-    return nu, CONVERGED if solved and model.gauge <= 1.0 + eps else UNCONVERGED
+    fine = model.gauge <= 1.0 + eps and (nu == 0.0 or resolves(norm(line.q) * nu + distance(y, frame.center), size))
+    return nu, CONVERGED if solved and fine else UNCONVERGED
 
 
 @guvectorize(
@@ -295,7 +306,7 @@ def ellipsoid_halfspace(y, center, axes, sigma, a, b, max_multiplier, x, nu, sta
     for _ in range(2):
         found, status[0] = _solve_halfspace(target, frame, (a, b), max_multiplier * tau, memory, x)
         nu[0] = found / tau
-        if status[0] != UNCONVERGED or found == np.inf:
+        if status[0] != UNCONVERGED or found == np.inf or not recoverable(y, x, sigma[0]):
             return
         target = memory[2]
         tau = move_target_closer(y, x, sigma[0], target)

@@ -17,7 +17,17 @@ from cocopt.kernels._jit import borrowing, guvectorize, njit
 from cocopt.kernels.active_set import move_target_closer
 from cocopt.kernels.curved import multiplier
 from cocopt.kernels.curved.multiplier import advance_multiplier, whole
-from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
+from cocopt.kernels.curved.path import (
+    MAX_STEPS,
+    advance,
+    begin,
+    judge,
+    multiplier_at,
+    recoverable,
+    resolves,
+    row_of,
+    tangent_status,
+)
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import dot, norm
@@ -95,7 +105,7 @@ def _model(line, theta, tau):
 
 @njit
 def _store(line, center, theta, tau, x):
-    """x = P_K(k + v), corrected so that its distance from k in the 1-norm is the radius; returns that, less the radius.
+    """x = P_K(k + v), corrected so that its distance from k in the 1-norm is the radius; returns by how much it is not.
 
     The correction is spread over the support alone, as τ is.
     """
@@ -115,7 +125,7 @@ def _store(line, center, theta, tau, x):
         u = u if u > 0.0 else 0.0
         s += u
         x[j] = center[j] + (u if x[j] >= 0.0 else -u)
-    return s - radius
+    return abs(s - radius) if tau > 0.0 else s - radius
 
 
 @borrowing
@@ -177,7 +187,8 @@ def _solve_norm_ball(y, K, c, radius, max_multiplier, memory, x):
     model = _model(line, 1.0, 0.0)
     if off or np.sqrt(_d_sq(model, 1.0)) <= radius + row.tol:
         beyond = _store(line, center, 1.0, model.tau, x)
-        return 0.0, CONVERGED if beyond <= row.tol else UNCONVERGED
+        fine = beyond <= row.tol and (model.size <= 1.0 or resolves(reach, size))
+        return 0.0, CONVERGED if fine else UNCONVERGED
     at_center = _model(line, 0.0, 0.0)
     nearest = np.sqrt(_d_sq(at_center, 0.0))
     if nearest >= row.radius - row.tol and max_multiplier == np.inf:
@@ -192,7 +203,8 @@ def _solve_norm_ball(y, K, c, radius, max_multiplier, memory, x):
             break
     beyond = _store(line, center, t, model.tau, x)
     d, _ = _distance_of(x, c)
-    return multiplier_at(row, t, d), judge(row, t, d) if beyond <= row.tol else UNCONVERGED
+    fine = beyond <= row.tol and (model.size <= 1.0 or resolves(t * reach, size))
+    return multiplier_at(row, t, d), judge(row, t, d) if fine else UNCONVERGED
 
 
 @guvectorize(
@@ -206,7 +218,7 @@ def l1_ball_norm_ball(y, center, K_radius, c, radius, max_multiplier, x, nu, sta
     for _ in range(2):
         found, status[0] = _solve_norm_ball(target, (center, K_radius), c, radius, max_multiplier * tau, memory, x)
         nu[0] = found / tau
-        if status[0] != UNCONVERGED:
+        if status[0] != UNCONVERGED or not recoverable(y, x, K_radius):
             return
         # a far target costs digits; what was found is the projection of a nearer one
         target = memory[2]
@@ -254,7 +266,8 @@ def _solve_halfspace(y, K, row, max_multiplier, memory, x):
     beyond = _store(line, center, nu, model.tau, x)
     h = dot(a, x) - b if not off else 0.0
     solved = (nu == 0.0 and h <= tol) or abs(h) <= 16.0 * tol or (nu == max_multiplier and h >= -16.0 * tol)
-    return nu, CONVERGED if (solved or off) and beyond <= eps * size else UNCONVERGED
+    fine = beyond <= eps * size and (model.size <= 1.0 or resolves(norm(p) + nu * a_norm, size))
+    return nu, CONVERGED if (solved or off) and fine else UNCONVERGED
 
 
 @guvectorize(
@@ -268,7 +281,7 @@ def l1_ball_halfspace(y, center, radius, a, b, max_multiplier, x, nu, status):
     for _ in range(2):
         found, status[0] = _solve_halfspace(target, (center, radius), (a, b), max_multiplier * tau, memory, x)
         nu[0] = found / tau
-        if status[0] != UNCONVERGED or found == np.inf:
+        if status[0] != UNCONVERGED or found == np.inf or not recoverable(y, x, radius):
             return
         target = memory[2]
         tau = move_target_closer(y, x, radius, target)

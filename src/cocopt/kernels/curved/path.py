@@ -19,7 +19,8 @@ import numpy as np
 from cocopt.kernels._jit import borrowing
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
-from cocopt.tolerances import FEASIBILITY, ROUNDING
+from cocopt.kernels.vectors import distance
+from cocopt.tolerances import FEASIBILITY, POSITION, ROUNDING
 
 __all__ = [
     "MAX_STEPS",
@@ -29,6 +30,8 @@ __all__ = [
     "begin",
     "judge",
     "multiplier_at",
+    "recoverable",
+    "resolves",
     "row_of",
     "tangent_status",
 ]
@@ -140,6 +143,18 @@ def multiplier_at(row, t, d):
 def tangent_status(radius, nearest, size):
     """The status where d(0) = nearest is no less than the radius, so that P_K(center) is the only candidate."""
     return INFEASIBLE if nearest - radius > FEASIBILITY * max(size, abs(radius)) else CONVERGED
+
+
+@borrowing
+def resolves(length, size):
+    """Whether points so far away, rounded, still tell positions apart as finely as is promised at the given size."""
+    return 0.25 * ROUNDING * length <= POSITION * size  # ROUNDING is that of some four operations
+
+
+@borrowing
+def recoverable(y, x, size):
+    """Whether x, found from a far target, has digits enough to begin the same problem from a nearer one."""
+    return rounding(x.shape[0]) * distance(x, y) <= POSITION * size
 
 
 @borrowing

@@ -28,6 +28,7 @@ from cocopt.kernels.curved.path import (
     advance,
     judge,
     multiplier_at,
+    resolves,
     row_of,
     t_at_max_multiplier,
 )
@@ -149,6 +150,8 @@ def _prox_of_trial(y, K, work, ball, memory, x):
         satisfied = t == 1.0 and (off or d <= radius + exact.tol)
         if satisfied or last:
             if tau == 1.0 and norm(memory[0]) > FAR_TARGET * norm(x) > 0.0:
+                if not resolves(norm(memory[0]), norm(x)):
+                    return 0.0, t, UNCONVERGED
                 tau, last = _bring_closer(K, work, memory, x), True
                 continue
             if satisfied:

@@ -160,6 +160,8 @@ def _prox_of_trial(y, total, c, radius, max_multiplier, x):
     if off or np.sqrt(model.d_sq) <= radius + row.tol:
         _, _, s = _store(trial, 1.0, model.tau, x)
         return 0.0, CONVERGED if abs(s - total) <= 4.0 * rounding(n) * total else UNCONVERGED
+    if not ends.away_sq < np.inf:
+        return 0.0, NONFINITE  # squares overflow
     center = _model(trial, 0.0, (ends.c_sum - total) / n)
     nearest = np.sqrt(center.d_sq)
     if nearest >= row.radius - row.tol and max_multiplier == np.inf:
