@@ -102,6 +102,7 @@ def begin(row, nearest, reach):
     return Interval(min(low, 1.0), 1.0, 0)
 
 
+# Its complexity exceeds the guide by little: two conditions end the search, and each has its rounding.
 @borrowing
 def advance(row, interval, t, d_sq, moving):
     """(the next t, the interval, whether the search is over) from d² and its slope in t².
