@@ -8,6 +8,8 @@ are taken where their own curvature (`cocopt.geometry.refine`) predicts the resu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +20,9 @@ from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import CUT_ROUNDING, CuttingPlanes, SetDistance
 from cocopt.geometry.problem import Request
 from cocopt.geometry.refine import Guess, cut_points, predict_projection
-from cocopt.geometry.structured import project_onto_rows
+from cocopt.geometry.rows import BEST_POSITION, Evaluation, SplitRows, project_onto_cuts, split
+from cocopt.geometry.separable import solve_separable
+from cocopt.geometry.smooth import MAX_DIM, SmoothSearch
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.box import Box
 from cocopt.solvers.solution import Solution
@@ -26,7 +30,6 @@ from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
-BEST_POSITION = 1e-8  # the accuracy of the position that is asked for at most, in units of its own size
 MAX_SLOW_CUTS = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
 SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
 SLACK = 1e-6  # cuts with less slack, in units of their terms, are kept when the others are removed
@@ -38,10 +41,36 @@ def solve_by_cuts(request: Request) -> Solution:
     K, constraint = request.K, request.constraint
     if not K.conic:
         return _project_in_space(request)
+    found, evaluations = _by_smooth_rows(request)
+    if found is not None:
+        return found
     # a structured constraint that no other method could solve keeps its sharper promise
     if request.projects:
-        return project_by_cuts(request, 0.25 * FEASIBILITY if constraint.conic else request.tol, constraint.conic)
+        tol = 0.25 * FEASIBILITY if constraint.conic else request.tol
+        return project_by_cuts(request, tol, constraint.conic, evaluations)
     return prox_by_cuts(request, constraint.conic)
+
+
+def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]]:
+    """The solution if the rows are smooth, or a separable piecewise linear one; and all evaluations."""
+    problem, bound = SplitRows(request, request.tol), np.inf
+    if not problem.whole or request.K.dim > MAX_DIM:
+        return None, []
+    if not request.projects:
+        if request.constraint.row_count > 1:
+            return None, []
+        bound = float(min(request.row_bounds[0], request.sum_bound))
+    search = SmoothSearch(problem, bound)
+    solved = search.run()
+    if not solved and bound == np.inf and problem.looks_separable(*search.evaluations[-2:]):
+        found = solve_separable(problem, search.evaluations)
+        if found is not None:
+            return found, []
+        problem.may_be_separable = False
+        solved = search.run()
+    if not solved:
+        return None, problem.of_black_boxes(search.evaluations)
+    return Solution(search.point, problem.multipliers(search.multipliers), CONVERGED, problem.used), []
 
 
 def _project_in_space(request: Request) -> Solution:
@@ -53,11 +82,14 @@ def _project_in_space(request: Request) -> Solution:
     return solution._replace(point=K.project_unchecked(solution.point))
 
 
-def project_by_cuts(request: Request, tol: float, relative: bool = False) -> Solution:
+def project_by_cuts(
+    request: Request, tol: float, relative: bool = False, evaluations: Sequence[Evaluation] = ()
+) -> Solution:
     """The projection p from values and subgradients; the violation is at most tol.
 
     With ``relative`` the tolerance is a share of the size of the row's terms. That the cuts have no point of K in
-    common proves that the constraint has none either.
+    common proves that the constraint has none either. Rows with a structure are no cuts: with K, they are projected
+    onto exactly. ``evaluations`` are known already.
 
     The error of the position is bounded too: if x is the projection onto K and cuts, its optimality conditions and
     those of p give ‖x − p‖² ≤ Σ ν_i (g_i(x) − model_i(x)) for the multipliers ν of p (those of x are taken in their
@@ -65,20 +97,26 @@ def project_by_cuts(request: Request, tol: float, relative: bool = False) -> Sol
     for as long as it shrinks. They are taken where `predict_projection` expects p while its guesses converge, else
     at x.
     """
-    return _Search(request, tol, relative).run()
+    return _Search(request, tol, relative, evaluations).run()
 
 
 class _Search:
     """The state of a projection by cutting planes: the cuts, the projection x onto them, and the best point so far."""
 
-    def __init__(self, request: Request, tol: float, relative: bool) -> None:
+    def __init__(self, request: Request, tol: float, relative: bool, evaluations: Sequence[Evaluation]) -> None:
         self.request, self.tol, self.relative = request, tol, relative
-        K, constraint = request.K, request.constraint
-        self.model = CuttingPlanes(constraint, K.dim)  #: the cuts that are projected onto
-        self.past = CuttingPlanes(constraint, K.dim)  #: all that were ever taken
+        self.fixed, self.boxes = split(request.constraint)
+        K = request.K
+        self.model = CuttingPlanes(self.boxes, K.dim)  #: the cuts that are projected onto
+        self.past = CuttingPlanes(self.boxes, K.dim)  #: all that were ever taken
         self.used = 0  #: how many these are
         self.x, self.nu = K.project_unchecked(request.point), np.zeros(0)
         self.possible, self.stalled = True, False
+        for x, g, J in evaluations:
+            wanted = J.any(axis=-1)
+            self.model.add(x, g, J, wanted)
+            self.past.add(x, g, J, wanted)
+            self.used += int(wanted.sum())
         #: of the points that met the tolerance, the one where the model's error is least
         self.best: Array | None = None
         self.least_error, self.cuts_left = np.inf, 0
@@ -86,6 +124,8 @@ class _Search:
 
     def run(self) -> Solution:
         """Cuts until the position is known, the cuts have no common point, or they make no progress."""
+        if self.fixed is not None or self.used:
+            self.possible = self._project_onto_cuts(predicted=True)
         while self.possible and not self.stalled:
             guess = self._next_guess()
             if guess is not None:
@@ -115,7 +155,7 @@ class _Search:
         guess, K, point = None, self.request.K, self.request.point
         if self.used < self.request.cuts:
             with ignore_fp_warnings():
-                guess = predict_projection(K, self.model, self.past, self.nu, point, self.x)
+                guess = predict_projection(K, self.fixed, self.model, self.past, self.nu, point, self.x)
         previous, self.guess_distance = self.guess_distance, np.inf
         if guess is None:
             return None
@@ -129,7 +169,7 @@ class _Search:
         """Cuts where the projection is expected; once a point met the tolerance, beside it, so as to see all pieces."""
         distance, K = self.guess_distance, self.request.K
         h = min(distance, max(100.0 * distance**2 / self._size, 0.3 * self._accuracy))
-        points = [(guess.z, guess.owner)] if self.best is None else cut_points(guess, K, h)
+        points = [(guess.z, guess.owner)] if self.best is None else cut_points(guess, K, self.fixed, h)
         for at, binding in points:
             rows, accepted = self._evaluate(at)
             wanted = rows > 0.0
@@ -164,7 +204,7 @@ class _Search:
         """The next x; False if the cuts have no point of K in common, or, with a best point known, the methods fail."""
         K, model, size = self.request.K, self.model, self._size
         try:
-            found = project_onto_rows(K, model.A, model.b, self.request.point)
+            found = project_onto_cuts(K, self.fixed, model.A, model.b, self.request.point)
         except SolverFailure:
             if self.best is None:
                 raise
@@ -183,7 +223,7 @@ class _Search:
 
     def _evaluate(self, x: Array) -> tuple[Array, Array]:
         """The rows at x, and the violation that is accepted of each."""
-        constraint = self.request.constraint
+        constraint = self.boxes
         rows = constraint.rows(x)
         unit = np.maximum(constraint.magnitude(x), 1e-300) if self.relative else np.ones_like(rows)
         return rows, self.tol * unit
@@ -193,7 +233,7 @@ class _Search:
 
         They replace older ones that are nearly the same, up to this share of the accepted violation.
         """
-        jacobian = self.request.constraint.jacobian(x)
+        jacobian = self.boxes.jacobian(x)
         flat = ~jacobian.any(axis=-1)
         wanted = wanted & ~flat
         for cuts in (self.model, self.past):

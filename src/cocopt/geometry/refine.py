@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array, all_finite
-from cocopt.constraints import Affine
+from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import CuttingPlanes
 from cocopt.geometry.problem import Request
-from cocopt.geometry.structured import project_onto_rows
+from cocopt.geometry.rows import project_onto_cuts
 from cocopt.kernels.status import CONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import daqp
@@ -41,7 +41,7 @@ class Guess(NamedTuple):
 
 
 def predict_projection(
-    K: ConvexSet, model: CuttingPlanes, past: CuttingPlanes, nu: Array, point: Array, x: Array
+    K: ConvexSet, fixed: Constraint | None, model: CuttingPlanes, past: CuttingPlanes, nu: Array, point: Array, x: Array
 ) -> Guess | None:
     """The projection of the point that the curvature of the cuts predicts.
 
@@ -77,14 +77,14 @@ def predict_projection(
         return None
     values = np.maximum(values, 1.0)  # as convexity implies
     target = x + vectors @ ((vectors.T @ (point - x)) / values)
-    found = _project_in_metric(K, A[keep], rhs[keep], target, vectors / np.sqrt(values))
+    found = _project_in_metric(K, fixed, A[keep], rhs[keep], target, vectors / np.sqrt(values))
     if found is None:
         return None
     binding = np.flatnonzero(keep)[found[1] > 0.0]
     return Guess(K.project_unchecked(found[0]), owner[binding], A[binding])
 
 
-def cut_points(guess: Guess, K: ConvexSet, h: float) -> list[tuple[Array, NDArray[np.int64]]]:
+def cut_points(guess: Guess, K: ConvexSet, fixed: Constraint | None, h: float) -> list[tuple[Array, NDArray[np.int64]]]:
     """Points of K, each with the rows to cut there, so that every binding piece gets a cut.
 
     That is z itself, but at a kink a subgradient belongs to one piece alone: rows with several pieces are cut at the
@@ -97,18 +97,24 @@ def cut_points(guess: Guess, K: ConvexSet, h: float) -> list[tuple[Array, NDArra
         for k, slope in enumerate(slopes):
             lower = np.delete(slopes, k, axis=0) - slope
             with contextlib.suppress(SolverFailure):  # then its cut is left out
-                found = project_onto_rows(K, lower, lower @ guess.z - h * float(np.linalg.norm(slope)), guess.z)
+                found = project_onto_cuts(K, fixed, lower, lower @ guess.z - h * float(np.linalg.norm(slope)), guess.z)
                 if found is not None:
                     points.append((found[0], np.array([row])))
     return points
 
 
-def _project_in_metric(K: ConvexSet, A: Array, b: Array, target: Array, metric: Array) -> tuple[Array, Array] | None:
+def _project_in_metric(
+    K: ConvexSet, fixed: Constraint | None, A: Array, b: Array, target: Array, metric: Array
+) -> tuple[Array, Array] | None:
     """The point target + S u of K with A x ≤ b whose u is the shortest, S the metric; and the rows' multipliers."""
     polyhedral, M, n = K.polyhedral(), b.size, target.size
-    if polyhedral is None:
-        solution = solve_conic(Request(K, Affine(A, b), target), metric)
-        return (solution.point, solution.multipliers) if solution.status == CONVERGED else None
+    affine = None if fixed is None else fixed.affine()
+    if polyhedral is None or (fixed is not None and affine is None):
+        rows = Affine(A, b) if fixed is None else Stack([Affine(A, b), fixed])
+        solution = solve_conic(Request(K, rows, target), metric)
+        return (solution.point, solution.multipliers[:M]) if solution.status == CONVERGED else None
+    if affine is not None:
+        A, b = np.concatenate([A, affine[0]]), np.concatenate([b, affine[1]])
     lower, upper, rows, rhs, equalities = joined(polyhedral, A, b)
     low, high, eye, own = np.isfinite(lower), np.isfinite(upper), np.eye(n), polyhedral.b.size
     rows = np.concatenate([rows, eye[high], -eye[low]])
