@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array, ignore_fp_warnings
-from cocopt.constraints import Stack
+from cocopt.constraints import Affine, Stack
 from cocopt.errors import CutLimit, InvalidInput, SolverFailure
+from cocopt.geometry.batch import solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import CUT_ROUNDING, CuttingPlanes, SetDistance
 from cocopt.geometry.problem import Request
@@ -32,6 +33,7 @@ __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
 MAX_SLOW_CUTS = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
 SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
+WORK_PER_CUT = 1e7  # multiplications that each of the allowed cuts may cost: 500 cuts take about two seconds
 SLACK = 1e-6  # cuts with less slack, in units of their terms, are kept when the others are removed
 CUT_SHARE, GUESS_SHARE = 1e-5, 0.1  # of the accepted violation, what merging cuts may lose at an iterate, at a guess
 
@@ -62,15 +64,17 @@ def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]
         bound = float(min(request.row_bounds[0], request.sum_bound))
     search = SmoothSearch(problem, bound)
     solved = search.run()
-    if not solved and bound == np.inf and problem.looks_separable(*search.evaluations[-2:]):
-        found = solve_separable(problem, search.evaluations)
+    seen = search.evaluations
+    if not solved and bound == np.inf and len(seen) > 1 and problem.looks_separable(*seen[-2:]):
+        found = solve_separable(problem, seen)
         if found is not None:
             return found, []
         problem.may_be_separable = False
         solved = search.run()
     if not solved:
-        return None, problem.of_black_boxes(search.evaluations)
-    return Solution(search.point, problem.multipliers(search.multipliers), CONVERGED, problem.used), []
+        return None, problem.of_black_boxes(seen)
+    used = problem.used - max(problem.boxes, 1)  # the last evaluation proves the result, and cuts nothing
+    return Solution(search.point, problem.multipliers(search.multipliers), CONVERGED, used), []
 
 
 def _project_in_space(request: Request) -> Solution:
@@ -110,6 +114,7 @@ class _Search:
         self.model = CuttingPlanes(self.boxes, K.dim)  #: the cuts that are projected onto
         self.past = CuttingPlanes(self.boxes, K.dim)  #: all that were ever taken
         self.used = 0  #: how many these are
+        self.work, self.work_limit = 0.0, WORK_PER_CUT * request.cuts  #: multiplications, about
         self.x, self.nu = K.project_unchecked(request.point), np.zeros(0)
         self.possible, self.stalled = True, False
         for x, g, J in evaluations:
@@ -140,6 +145,11 @@ class _Search:
         return Solution(self.best, unknown, CONVERGED, self.used)
 
     @property
+    def _exhausted(self) -> bool:
+        """Whether the cuts are used up, or the work that they allow."""
+        return self.used >= self.request.cuts or self.work >= self.work_limit
+
+    @property
     def _size(self) -> float:
         """The unit of the position."""
         K, x = self.request.K, self.x
@@ -153,7 +163,7 @@ class _Search:
     def _next_guess(self) -> Guess | None:
         """Where the projection is expected, if the guesses converge and the next is not the iterate itself."""
         guess, K, point = None, self.request.K, self.request.point
-        if self.used < self.request.cuts:
+        if not self._exhausted:
             with ignore_fp_warnings():
                 guess = predict_projection(K, self.fixed, self.model, self.past, self.nu, point, self.x)
         previous, self.guess_distance = self.guess_distance, np.inf
@@ -191,10 +201,10 @@ class _Search:
             known = not (nu_sum == 0.0 or error * nu_sum > self._accuracy**2)  # NaN, an unknown multiplier, too
             if error == 0.0 or known or self.cuts_left == 0:
                 return False
-        if self.used >= self.request.cuts:
+        if self._exhausted:
             if self.best is None:
                 violation = float((rows * self.tol / accepted).max())
-                raise _limit_reached(self.request.cuts, self.tol, self.used, violation)
+                raise _limit_reached(self.request, self.tol, self.used, violation)
             return False
         wanted = rows > (0.0 if met else accepted)
         self.possible = self._add_cuts(self.x, rows, accepted, wanted, CUT_SHARE)
@@ -203,6 +213,9 @@ class _Search:
     def _project_onto_cuts(self, predicted: bool) -> bool:
         """The next x; False if the cuts have no point of K in common, or, with a best point known, the methods fail."""
         K, model, size = self.request.K, self.model, self._size
+        n, m = K.dim, model.b.size + (0 if self.fixed is None else self.fixed.row_count)
+        linear = K.polyhedral() is not None and (self.fixed is None or self.fixed.affine() is not None)
+        self.work += n * (10.0 * n * n + 2.0 * (n + m) * min(n, m)) if linear else 2e7 + 40.0 * (n + m) ** 3
         try:
             found = project_onto_cuts(K, self.fixed, model.A, model.b, self.request.point)
         except SolverFailure:
@@ -266,22 +279,36 @@ def prox_by_cuts(request: Request, structured: bool = False) -> Solution:
         if (error <= accepted).all():
             return Solution(x, unknown, CONVERGED, used)
         if used >= limit:
-            raise _limit_reached(limit, request.tol, used, float(error.max()))
+            raise _limit_reached(request, request.tol, used, float(error.max()))
         jacobian = constraint.jacobian(x)
         if not jacobian[wanted].any(axis=-1).all():
             raise InvalidInput("constraint: the subgradient of a violated row is 0, so the row is positive everywhere")
         model.add(x, rows, jacobian, wanted)
         used += int(wanted.sum())
-        solution = solve_conic(request._replace(constraint=model))
-        if solution.status != CONVERGED:
+        found = _prox_of_model(request, model, bounds)
+        if found is None:
             return Solution(x, unknown, UNCONVERGED, used)
-        x = solution.point
+        x = found
 
 
-def _limit_reached(limit: int, tol: float, used: int, violation: float) -> CutLimit:
+def _prox_of_model(request: Request, model: CuttingPlanes, bounds: Array) -> Array | None:
+    """The request with the cuts in place of the constraint; None if it was not found."""
+    if model.row_count == 1:  # all multipliers together have the bound: compiled over a box, ball or polyhedron
+        rows = request._replace(constraint=Affine(model.A, model.b), max_multiplier=None, max_multiplier_sum=bounds[0])
+        batch = solve_batch(rows)
+        if batch is not None and batch[2] == CONVERGED:
+            return batch[0]
+    solution = solve_conic(request._replace(constraint=model))
+    return solution.point if solution.status == CONVERGED else None
+
+
+def _limit_reached(request: Request, tol: float, used: int, violation: float) -> CutLimit:
+    limit, n = request.cuts, request.K.dim
+    reached = f"the bound of {limit} cutting planes" if used >= limit else f"the work of {limit} cutting planes"
     return CutLimit(
-        f"cuts: the bound of {limit} cutting planes was reached at a violation of {violation:.3g} (tol = {tol:g}); "
-        "raise `cuts`, or describe the constraint by its structure instead of as a black box",
+        f"cuts: {reached} in {n} dimensions was reached after {used} of them, at a violation of {violation:.3g} "
+        f"(tol = {tol:g}); describe the constraint by its structure instead of as a black box (constraints.Stack, "
+        f"constraints.from_cvxpy), raise `cuts`, or raise `tol`",
         cuts=used,
         violation=violation,
     )

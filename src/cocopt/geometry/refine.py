@@ -8,7 +8,7 @@ the projection. Nothing depends on the prediction: a wrong one costs a cut, whic
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ __all__ = ["Guess", "cut_points", "predict_projection"]
 
 MAX_DIM = 200  # in more dimensions n × n matrices cost more than they save
 SAME_PIECE = 0.25  # slopes that differ by less than this share are taken to be of the same piece
+MAX_SECANTS = 60  # of a piece, the nearest cuts from which its curvature is taken
 NEGLIGIBLE = 1e-3  # a multiplier that exerts a smaller share of all force may be a solver's rounding
 
 
@@ -57,10 +58,13 @@ def predict_projection(
     force = nu * np.linalg.norm(A, axis=1)
     left = force > NEGLIGIBLE * force.sum()
     distance = np.linalg.norm(origin - x, axis=1)
+    in_model, in_past = _same_pieces(model, model), _same_pieces(model, past)
     while left.any():
         k = int(np.argmin(np.where(left, distance, np.inf)))
-        same_piece = keep & _of_piece(model, owner[k], model.A[k])
-        alike = _of_piece(past, owner[k], model.A[k])
+        same_piece = keep & in_model[k]
+        alike = np.flatnonzero(in_past[k])
+        if alike.size > MAX_SECANTS:
+            alike = alike[np.argsort(np.linalg.norm(past.origin[alike] - origin[k], axis=1))[:MAX_SECANTS]]
         H = _curvature(past.origin[alike] - origin[k], past.A[alike] - model.A[k], float(np.linalg.norm(model.A[k])))
         step = x - origin[k]
         value = model.A[k] @ x - model.b[k] + 0.5 * step @ H @ step
@@ -126,11 +130,12 @@ def _project_in_metric(
     return target + metric @ solution.point, solution.multipliers[own : own + M]
 
 
-def _of_piece(cuts: CuttingPlanes, row: Any, slope: Array) -> NDArray[np.bool_]:
-    """The cuts that are taken to be of the same smooth piece."""
-    near = np.linalg.norm(cuts.A - slope, axis=1) <= SAME_PIECE * float(np.linalg.norm(slope))
-    alike: NDArray[np.bool_] = near & (cuts.owner == row)
-    return alike
+def _same_pieces(cuts: CuttingPlanes, others: CuttingPlanes) -> NDArray[np.bool_]:
+    """Which of the others are taken to be of the same smooth piece as each of the cuts."""
+    squares, other_squares = np.vecdot(cuts.A, cuts.A), np.vecdot(others.A, others.A)
+    apart = squares[:, None] + other_squares - 2.0 * cuts.A @ others.A.T
+    alike: NDArray[np.bool_] = apart <= SAME_PIECE**2 * squares[:, None]
+    return alike & (cuts.owner[:, None] == others.owner)
 
 
 def _curvature(steps: Array, changes: Array, slope: float) -> Array:

@@ -80,7 +80,7 @@ class Evaluation(NamedTuple):
 
 
 class SplitRows:
-    """argmin of ½‖x − point‖² over lower ≤ x ≤ upper, A x ≤ b (the first ``equalities`` with equality), curved rows ≤ 0.
+    """argmin of ½‖x − point‖² over lower ≤ x ≤ upper, A x ≤ b (the first of them with equality) and curved rows ≤ 0.
 
     The curved rows are those of all members that are not affine, and that of K if it is a ball.
     """

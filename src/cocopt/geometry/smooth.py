@@ -72,7 +72,7 @@ def minimise_model(
 
 
 class SmoothSearch:
-    """argmin of ½‖x − point‖² over a polyhedron and curved rows, or + bound·g^+(x) with a finite bound and one row.
+    """argmin of ½‖x − point‖² over a polyhedron and curved rows; with a bound the first is a penalty bound·g^+.
 
     With the curvature H_i of row i, estimated from the changes of its gradient, and the metric B = I + Σ ν_i H_i, each
     step minimises ½ dᵀBd + ⟨x − point, d⟩ where x + d is in the polyhedron and the linearised rows are at most 0
@@ -134,9 +134,9 @@ class SmoothSearch:
         if self.bound == np.inf or (found is not None and found.nu[0] <= self.bound):
             return found
         # the penalty is not enough for the row to hold: its multiplier is the bound
-        most = np.array([self.bound])
-        found = minimise_model(K, at.x, self._metric(eye, most), slope + self.bound * at.J[0], at.J[:0], at.g[:0])
-        return None if found is None else found._replace(nu=most)
+        nu = np.append(self.bound, self._nu[1:])
+        found = minimise_model(K, at.x, self._metric(eye, nu), slope + self.bound * at.J[0], at.J[1:], at.g[1:])
+        return None if found is None else found._replace(nu=np.append(self.bound, found.nu))
 
     def _metric(self, eye: Array, nu: Array) -> Array:
         """I + Σ ν_i H_i."""
@@ -154,13 +154,14 @@ class SmoothSearch:
         problem, nu = self.problem, step.nu
         residual, slack = problem.residual(at.x, nu @ at.J, step.of_rows)
         violation = max(float(at.g.max()), 0.0)
-        if self.bound < np.inf and nu[0] >= self.bound:  # the multiplier is known; it is not the bound where g(x) < 0
-            slack += self.bound * max(-float(at.g[0]) - float(problem.rounding(at)[0]), 0.0)
-            return residual + float(np.sqrt(slack)), np.array([residual, violation])
         distances = np.array([residual, violation])
+        off = np.where(np.abs(at.g) <= problem.rounding(at), 0.0, np.abs(at.g))
+        if self.bound < np.inf and nu[0] >= self.bound:  # it is known, but not the multiplier where g(x) < 0
+            slack += self.bound * float(off[0]) if at.g[0] < 0.0 else 0.0
+            at = at._replace(g=np.append(0.0, at.g[1:]))
+            distances, off[0] = np.array([residual, max(float(at.g.max()), 0.0)]), 0.0
         if not problem.is_met(at):
             return np.inf, distances
-        off = np.where(np.abs(at.g) <= problem.rounding(at), 0.0, np.abs(at.g))
         slack += float((off * np.maximum(np.abs(nu - self._nu), MULTIPLIER_ERROR * nu)).sum())
         return residual + float(np.sqrt(slack)), distances
 
