@@ -22,15 +22,18 @@ from cocopt.geometry.derived import CUT_ROUNDING, CuttingPlanes, SetDistance
 from cocopt.geometry.problem import Request
 from cocopt.geometry.refine import Guess, cut_points, predict_projection
 from cocopt.geometry.rows import BEST_POSITION, Evaluation, SplitRows, project_onto_cuts, split
+from cocopt.geometry.scaled import size_of
 from cocopt.geometry.separable import solve_separable
 from cocopt.geometry.smooth import MAX_DIM, SmoothSearch
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.box import Box
+from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY
 
 __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
+CLOSE = 10.0  # the distance of a near target, in units of the size of x: along a curved surface errors become a tenth
 MAX_SLOW_CUTS = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
 SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
 WORK_PER_CUT = 1e7  # multiplications that each of the allowed cuts may cost: 500 cuts take about two seconds
@@ -55,26 +58,43 @@ def solve_by_cuts(request: Request) -> Solution:
 
 def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]]:
     """The solution if the rows are smooth, or a separable piecewise linear one; and all evaluations."""
-    problem, bound = SplitRows(request, request.tol), np.inf
-    if not problem.whole or request.K.dim > MAX_DIM:
+    problem = SplitRows(request, request.tol)
+    bounded = not request.projects
+    if not problem.whole or request.K.dim > MAX_DIM or (bounded and request.constraint.row_count > 1):
         return None, []
-    if not request.projects:
-        if request.constraint.row_count > 1:
-            return None, []
-        bound = float(min(request.row_bounds[0], request.sum_bound))
-    search = SmoothSearch(problem, bound)
-    solved = search.run()
-    seen = search.evaluations
-    if not solved and bound == np.inf and len(seen) > 1 and problem.looks_separable(*seen[-2:]):
+    search = SmoothSearch(problem, float(min(request.row_bounds[0], request.sum_bound)) if bounded else np.inf)
+    solved, seen = search.run(), search.evaluations
+    if not solved and not bounded and len(seen) > 1 and problem.looks_separable(*seen[-2:]):
         found = solve_separable(problem, seen)
         if found is not None:
             return found, []
         problem.may_be_separable = False
         solved = search.run()
+    if float(np.abs(request.point - search.point).max()) > FAR_TARGET * size_of(request.K, search.point):
+        solution = _from_far_away(request, search.point, problem.used)
+        if solution is not None:
+            return solution, []
     if not solved:
         return None, problem.of_black_boxes(seen)
     used = problem.used - max(problem.boxes, 1)  # the last evaluation proves the result, and cuts nothing
     return Solution(search.point, problem.multipliers(search.multipliers), CONVERGED, used), []
+
+
+def _from_far_away(request: Request, x: Array, used: int) -> Solution | None:
+    """The solution for a target that is far away, from nearer ones; x is about where it is. None if it moves on."""
+    for _ in range(MAX_STEPS):
+        target, tau = nearer_target(request.point, x, size_of(request.K, x), CLOSE)
+        each, of_sum = (None if bound is None else tau[0] * bound for bound in request[3:5])
+        problem = SplitRows(request._replace(point=target, max_multiplier=each, max_multiplier_sum=of_sum), request.tol)
+        problem.may_be_separable = False
+        bound = np.inf if request.projects else float(tau[0] * min(request.row_bounds[0], request.sum_bound))
+        search = SmoothSearch(problem, bound)
+        if not search.run():
+            return None
+        previous, x, used = x, search.point, used + problem.used
+        if float(np.abs(x - previous).max()) <= BEST_POSITION * size_of(request.K, x):
+            return Solution(x, problem.multipliers(search.multipliers) / tau[0], CONVERGED, used)
+    return None
 
 
 def _project_in_space(request: Request) -> Solution:
@@ -137,7 +157,7 @@ class _Search:
                 self._cut_at_guess(guess)
             elif not self._cut_at_iterate():
                 break
-            if not self._project_onto_cuts(predicted=guess is not None):
+            if not self.possible or not self._project_onto_cuts(predicted=guess is not None):
                 break
         unknown = np.full(self.request.constraint.row_count, np.nan)
         if self.best is None:

@@ -94,7 +94,9 @@ class _Probe:
         if self.left < 0:
             raise SolverFailure("too many probes")
         self.problem.used += len(x)
-        return self.problem.curved.rows(x)[:, 0], self.problem.curved.jacobian(x)[:, 0]
+        curved = self.problem.curved
+        found = [(curved.rows(point)[0], curved.jacobian(point)[0]) for point in x]
+        return np.array([value for value, _ in found]), np.array([slope for _, slope in found])
 
     def point(self, j: NDArray[np.int64], values: Array) -> tuple[Array, int]:
         """A point of K whose first coordinates in j, as many as are possible at once, have these values."""
