@@ -126,7 +126,7 @@ class _Program:
 class _ParameterMap:
     """The numbers A, b of a cone program as an affine function of its parameters."""
 
-    def __init__(self, matrix: Any, rows: Array, columns: Array, shape: tuple[int, int], places: list[slice]) -> None:
+    def __init__(self, matrix: Any, rows: Any, columns: Any, shape: tuple[int, int], places: list[slice]) -> None:
         self.matrix, self.rows, self.columns, self.shape, self.places = matrix, rows, columns, shape, places
 
     def __call__(self, values: list[Any]) -> tuple[Array, Array]:

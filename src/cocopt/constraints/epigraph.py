@@ -145,13 +145,13 @@ class _Form:
         tail, rest = slice(top + 1, block.stop), slice(top + 2, block.stop)
         if rows.size == 1 and not cones.A[tail, n:].any():  # ‖b − A x‖ ≤ b₀ − ⟨a₀, x⟩ + γ u
             return Term("norm", -A[tail], b[tail], 1.0 / gamma, A[top] / gamma, -float(b[top]) / gamma)
-        total = float(b[top] + b[top + 1])
-        squares = rows.size == 2 and rows[1] == top + 1 and column[top + 1] == gamma and total > 0.0
-        if not squares or A[top : top + 2].any() or cones.A[rest, n:].any():
+        if rows.size != 2 or rows[1] != top + 1 or abs(column[top + 1]) != gamma:
             return None
-        # ‖(b₁ − γ u, b − A x)‖ ≤ b₀ + γ u, that is 2 γ u (b₀ + b₁) ≥ ‖b − A x‖² − b₀² + b₁²
-        factor = 1.0 / (2.0 * gamma * total)
-        return Term("square", -A[rest], b[rest], factor, 0.0, factor * float(b[top + 1] - b[top]) * total)
+        # ‖(b₁ − γ u, b − A x)‖ ≤ b₀ + γ u, that is 2 γ u (b₀ + b₁) ≥ ‖b − A x‖² − b₀² + b₁²; or with −b₁ + γ u
+        first, second = float(b[top]), float(b[top + 1] * np.sign(column[top + 1]))
+        if first + second <= 0.0 or A[top : top + 2].any() or cones.A[rest, n:].any():
+            return None
+        return Term("square", -A[rest], b[rest], 0.5 / (gamma * (first + second)), 0.0, 0.5 * (second - first) / gamma)
 
 
 def constraint_of(row: Row) -> Constraint | None:

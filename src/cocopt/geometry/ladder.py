@@ -8,7 +8,7 @@ its optimality conditions:
 2. daqp: an active-set solver, for polyhedra with more rows;
 3. clarabel: an interior-point solver, for everything that has a conic form;
 4. dual: for affine rows over a set that is known by its projection alone;
-5. cuts: for constraints that are known by value and subgradient alone.
+5. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations

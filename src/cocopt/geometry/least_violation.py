@@ -9,13 +9,16 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import SolverFailure
+from cocopt.geometry.batch import joined
 from cocopt.geometry.conic import stacked_cones
 from cocopt.geometry.derived import CuttingPlanes, SetDistance
 from cocopt.geometry.problem import Request
 from cocopt.geometry.scaled import row_scaled, size_of
-from cocopt.sets.base import ConvexSet
+from cocopt.kernels.status import CONVERGED, INFEASIBLE
+from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
 from cocopt.solvers.cone_program import candidates
+from cocopt.solvers.qp import solve_qp
 from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["LeastViolation", "least_violation"]
@@ -98,7 +101,7 @@ def _by_cuts(request: Request, outer: ConvexSet, unit: Array) -> LeastViolation 
     problem fails.
     """
     K, constraint = request.K, request.constraint
-    relaxed, model = unit > 0, CuttingPlanes(constraint, K.dim)
+    relaxed, model, polyhedral = unit > 0, CuttingPlanes(constraint, K.dim), outer.polyhedral()
     x = outer.project_unchecked(request.point)
     best, center, levels = LeastViolation(np.inf, K.project_unchecked(x)), x, _Levels()
     for _ in range(min(request.cuts, MAX_PROGRAMS)):
@@ -110,9 +113,9 @@ def _by_cuts(request: Request, outer: ConvexSet, unit: Array) -> LeastViolation 
             return best
         model.add(x, rows, constraint.jacobian(x), relaxed | (rows > 0))
         accepted = request.tol * max(1.0, abs(best.value))
-        if outer.polyhedral() is not None:
+        if polyhedral is not None:
             try:
-                found = levels.next_point(outer, model, unit, center, best.value, accepted)
+                found = levels.next_point(polyhedral, model, unit, center, best.value, accepted)
             except SolverFailure:
                 return None
             if found is None:
@@ -137,16 +140,16 @@ class _Levels:
         self.lower, self.step = -np.inf, 0.0
 
     def next_point(
-        self, outer: ConvexSet, model: CuttingPlanes, unit: Array, center: Array, best: float, accepted: float
+        self, polyhedral: Polyhedral, model: CuttingPlanes, unit: Array, center: Array, best: float, accepted: float
     ) -> Array | None:
         """Where to cut next; None if the lower bound is as close to the best value as is accepted."""
-        from cocopt.geometry.structured import project_onto_rows
-
         self.step = max(2.0 * self.step, 0.5 * abs(best), 1e-300)
         while best - self.lower > accepted:
             level = best - min(self.step, 0.5 * (best - self.lower))
-            found = project_onto_rows(outer, model.A, model.b + level * unit[model.owner], center)
-            if found is not None:
-                return found[0]
+            found = solve_qp(*joined(polyhedral, model.A, model.b + level * unit[model.owner]), center)
+            if found.status == CONVERGED:
+                return found.point
+            if found.status != INFEASIBLE:
+                raise SolverFailure("least violation: no point was found that passed its optimality check")
             self.lower, self.step = max(self.lower, level), 0.5 * self.step
         return None

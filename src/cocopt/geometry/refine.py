@@ -114,8 +114,8 @@ def _project_in_metric(
     polyhedral, M, n = K.polyhedral(), b.size, target.size
     affine = None if fixed is None else fixed.affine()
     if polyhedral is None or (fixed is not None and affine is None):
-        rows = Affine(A, b) if fixed is None else Stack([Affine(A, b), fixed])
-        solution = solve_conic(Request(K, rows, target), metric)
+        cuts = Affine(A, b)
+        solution = solve_conic(Request(K, cuts if fixed is None else Stack([cuts, fixed]), target), metric)
         return (solution.point, solution.multipliers[:M]) if solution.status == CONVERGED else None
     if affine is not None:
         A, b = np.concatenate([A, affine[0]]), np.concatenate([b, affine[1]])
@@ -134,8 +134,8 @@ def _same_pieces(cuts: CuttingPlanes, others: CuttingPlanes) -> NDArray[np.bool_
     """Which of the others are taken to be of the same smooth piece as each of the cuts."""
     squares, other_squares = np.vecdot(cuts.A, cuts.A), np.vecdot(others.A, others.A)
     apart = squares[:, None] + other_squares - 2.0 * cuts.A @ others.A.T
-    alike: NDArray[np.bool_] = apart <= SAME_PIECE**2 * squares[:, None]
-    return alike & (cuts.owner[:, None] == others.owner)
+    alike: NDArray[np.bool_] = (apart <= SAME_PIECE**2 * squares[:, None]) & (cuts.owner[:, None] == others.owner)
+    return alike
 
 
 def _curvature(steps: Array, changes: Array, slope: float) -> Array:

@@ -76,7 +76,7 @@ class Pieces(Constraint):
 def solve_separable(problem: SplitRows, evaluations: list[Evaluation]) -> Solution | None:
     """The projection if the black box turns out to be separable and piecewise linear where it matters; else None."""
     try:
-        return _solve(problem, _Probe(problem), evaluations)
+        return _learn_and_project(problem, _Probe(problem), evaluations)
     except SolverFailure:
         return None
 
@@ -117,7 +117,7 @@ class _Probe:
             self.share *= 0.5
 
 
-def _solve(problem: SplitRows, probe: _Probe, evaluations: list[Evaluation]) -> Solution | None:
+def _learn_and_project(problem: SplitRows, probe: _Probe, evaluations: list[Evaluation]) -> Solution | None:
     """Learns the function from probes, projects onto it, and has cutting planes prove the result."""
     one, two = evaluations[-2:]
     points, slopes = np.array([one.x, two.x]), np.concatenate([one.J, two.J])
