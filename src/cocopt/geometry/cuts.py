@@ -1,9 +1,10 @@
 """The method of black boxes: smooth and separable rows by methods of their own, all others by cutting planes.
 
-Cutting planes come from values and subgradients (Kelley 1960), over exact inner problems. A row adds the cut g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance to the target
-grows with each round of cuts, so those that do not bind may be removed. The distance is flat around the projection:
-a violation of 1e-7 may leave the position wrong by 1e-4. So cuts go on until they bound the error of the position, and
-are taken where their own curvature (`cocopt.geometry.refine`) predicts the result.
+Cutting planes come from values and subgradients (Kelley 1960), over exact inner problems. A row adds the cut
+g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance to the target grows with each
+round of cuts, so those that do not bind may be removed. The distance is flat around the projection: a violation of 1e-7
+may leave the position wrong by 1e-4. So cuts go on until they bound the error of the position, and are taken where
+their own curvature (`cocopt.geometry.refine`) predicts the result.
 """
 
 from __future__ import annotations

@@ -144,13 +144,15 @@ class SplitRows:
         if self.structured.any():
             terms = STRUCTURED * np.maximum(self.curved.magnitude(at.x), 1e-300)
             accepted = np.where(self.structured, terms, self.tol)
-        if not (at.g <= accepted).all():
-            return False
+        return bool((at.g <= accepted).all()) and self.is_in_polyhedron(at.x)
+
+    def is_in_polyhedron(self, x: Array) -> bool:
+        """Whether x satisfies A x ≤ b; the bounds it is known to satisfy."""
         if not self.b.size:
             return True
-        excess = self.A @ at.x - self.b
+        excess = self.A @ x - self.b
         excess[: self.equalities] = np.abs(excess[: self.equalities])
-        return bool((excess <= SATISFIED * (np.abs(self.A) @ np.abs(at.x) + np.abs(self.b))).all())
+        return bool((excess <= SATISFIED * (np.abs(self.A) @ np.abs(x) + np.abs(self.b))).all())
 
     def residual(self, x: Array, slope: Array, of_rows: Array) -> tuple[float, float]:
         """How far x is from stationary, and how far its rows' multipliers are from complementary.

@@ -18,7 +18,6 @@ from cocopt.errors import SolverFailure
 from cocopt.geometry.rows import Evaluation, SplitRows
 from cocopt.geometry.smooth import ACCURATE, Step, minimise_model
 from cocopt.kernels.status import CONVERGED
-from cocopt.solvers import daqp
 from cocopt.solvers.solution import Solution
 
 __all__ = ["solve_separable"]
@@ -87,6 +86,7 @@ class _Probe:
     def __init__(self, problem: SplitRows) -> None:
         self.problem, self.left = problem, min(MAX_PROBES, problem.request.cuts - problem.used)
         self.share = 1.0  # of the coordinates that are asked for at once
+        self.eye = np.eye(problem.point.size)
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
         """Values and slopes at points (m, n)."""
@@ -107,11 +107,12 @@ class _Probe:
                 x = base.copy()
                 x[j] = values
                 return x, j.size
-            lower, upper = problem.lower.copy(), problem.upper.copy()
-            lower[j[:count]] = upper[j[:count]] = values[:count]
-            found = daqp.solve(lower, upper, problem.A, problem.b, problem.equalities, base)
-            if found.status == CONVERGED:
-                return found.point, count
+            lower, upper, x = problem.lower.copy(), problem.upper.copy(), base.copy()
+            x[j[:count]] = lower[j[:count]] = upper[j[:count]] = values[:count]
+            within = problem.polyhedron._replace(lower=lower, upper=upper)
+            step = minimise_model(within, x, self.eye, x - base, self.eye[:0], np.zeros(0))
+            if step is not None and problem.is_in_polyhedron(step.x):
+                return step.x, count
             if count == 1:
                 raise SolverFailure("no point of K has this coordinate")
             self.share *= 0.5
