@@ -19,7 +19,7 @@ from cocopt.constraints import Affine, Stack
 from cocopt.errors import CutLimit, InvalidInput, SolverFailure
 from cocopt.geometry.batch import solve_batch
 from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.derived import CUT_ROUNDING, CuttingPlanes, SetDistance
+from cocopt.geometry.derived import CUT_ROUNDING, WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
 from cocopt.geometry.problem import Request
 from cocopt.geometry.refine import Guess, cut_points, predict_projection
 from cocopt.geometry.rows import BEST_POSITION, Evaluation, SplitRows, project_onto_cuts, split
@@ -37,7 +37,6 @@ __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 CLOSE = 10.0  # the distance of a near target, in units of the size of x: along a curved surface errors become a tenth
 MAX_SLOW_CUTS = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
 SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
-WORK_PER_CUT = 1e7  # multiplications that each of the allowed cuts may cost: 500 cuts take about two seconds
 SLACK = 1e-6  # cuts with less slack, in units of their terms, are kept when the others are removed
 CUT_SHARE, GUESS_SHARE = 1e-5, 0.1  # of the accepted violation, what merging cuts may lose at an iterate, at a guess
 
@@ -234,9 +233,9 @@ class _Search:
     def _project_onto_cuts(self, predicted: bool) -> bool:
         """The next x; False if the cuts have no point of K in common, or, with a best point known, the methods fail."""
         K, model, size = self.request.K, self.model, self._size
-        n, m = K.dim, model.b.size + (0 if self.fixed is None else self.fixed.row_count)
-        linear = K.polyhedral() is not None and (self.fixed is None or self.fixed.affine() is not None)
-        self.work += n * (10.0 * n * n + 2.0 * (n + m) * min(n, m)) if linear else 2e7 + 40.0 * (n + m) ** 3
+        m = model.b.size + (0 if self.fixed is None else self.fixed.row_count)
+        linear = self.fixed is None or self.fixed.affine() is not None
+        self.work += inner_work(K, m, linear)
         try:
             found = project_onto_cuts(K, self.fixed, model.A, model.b, self.request.point)
         except SolverFailure:
