@@ -9,7 +9,7 @@ its optimality conditions:
 3. daqp: an active-set solver, for polyhedra with more rows;
 4. clarabel: an interior-point solver, for everything that has a conic form;
 5. dual: for affine rows over a set that is known by its projection alone;
-6. cuts: for constraints that are known by value and subgradient alone.
+6. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations

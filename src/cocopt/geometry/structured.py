@@ -6,6 +6,7 @@ them, and the cutting planes. Imports go in that direction only.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.constraints import Affine
-from cocopt.errors import SolverFailure
+from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.curved import curved_applies, describe_curved
@@ -177,7 +178,8 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
             return None
         violation = least.value
         relaxation = violation + slack
-    for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
-        if solution.status == CONVERGED:
-            return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
+    with contextlib.suppress(CutLimit):  # where the relaxed rows only just meet: the point of least violation is known
+        for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
+            if solution.status == CONVERGED:
+                return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
     return None if feasible else Projection(least.point, "least", feasible, violation)
