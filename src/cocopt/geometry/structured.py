@@ -6,6 +6,7 @@ them, and the cutting planes. Imports go in that direction only.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.constraints import Affine
-from cocopt.errors import SolverFailure
+from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.curved import curved_applies, describe_curved
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -35,7 +37,7 @@ class Method(NamedTuple):
 
     name: str
     applies: Callable[[Request], bool]
-    #: None for the kernel, which is used for all trials at once (`solve_batch`) and not again for one
+    #: None for the kernels, which are used for all trials at once (`BATCH_METHODS`) and not again for one
     solve: Callable[[Request], Solution] | None
     #: why it applies, for `explain`
     describe: Callable[[Request], str]
@@ -91,6 +93,7 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("curved", curved_applies, None, describe_curved),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
@@ -175,7 +178,8 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
             return None
         violation = least.value
         relaxation = violation + slack
-    for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
-        if solution.status == CONVERGED:
-            return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
+    with contextlib.suppress(CutLimit):  # where the relaxed rows only just meet: the point of least violation is known
+        for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
+            if solution.status == CONVERGED:
+                return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
     return None if feasible else Projection(least.point, "least", feasible, violation)
