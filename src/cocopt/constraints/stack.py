@@ -106,6 +106,10 @@ class Stack(Constraint):
     def soft_rows(self) -> NDArray[np.bool_]:
         return np.concatenate([member.soft_rows for member in self.members])
 
+    @property
+    def has_priorities(self) -> bool:
+        return self._weights is not None or any(member.has_priorities for member in self.members)
+
     def plain(self) -> Constraint:
         members = [member.plain() for member in self.members]
         if len(members) == 1:

@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
+from cocopt.constraints import Constraint
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
+from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
@@ -34,6 +36,7 @@ from cocopt.tolerances import SATISFIED
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
 
 _ZERO = np.float64(0.0)
+IN_CONFLICT = 1e-4  # rows whose violation is the largest but for this share are those in conflict
 
 
 def _cuts_apply(request: Request) -> bool:
@@ -60,6 +63,32 @@ def solve(request: Request) -> Projection:
 
     If all trials are feasible, ``feasible`` is one `np.True_` and ``least_violation`` one 0.
     """
+    given = request.constraint
+    plain = given.plain()
+    if plain is not given:
+        return _solve_plain(request, plain)
+    return _solve(request)
+
+
+def _solve_plain(request: Request, plain: Constraint) -> Projection:
+    """The answer for rows that have names or weights, which matter only where not all rows can be met."""
+    given = request.constraint
+    try:
+        if not (given.has_priorities and request.infeasible == "nearest"):
+            return _solve(request._replace(constraint=plain))
+        found = _solve(request._replace(constraint=plain))
+    except InfeasibleRound as error:
+        raise error.with_names(given.row_names) from None
+    shape = found.point.shape[:-1]
+    x, least = np.array(found.point), np.array(np.broadcast_to(found.least_violation, shape))
+    for index in map(tuple, np.argwhere(~np.broadcast_to(found.feasible, shape))):
+        nearest = nearest_by_priority(trial_request(request, shape, index), METHODS)
+        x[index], least[index] = nearest.point, nearest.least_violation
+    return found._replace(point=x, least_violation=least[()])
+
+
+def _solve(request: Request) -> Projection:
+    """`solve`, for rows without names and weights."""
     try:
         found = _solve_all(request)
     except RuntimeWarning:  # of an overflow, where warnings are errors: the statuses report what it did
@@ -123,8 +152,16 @@ def _solve_each(
         used += outcome.cuts
     if request.infeasible == "raise" and not feasible.all():
         trials = np.flatnonzero(~feasible)
-        raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials])
+        raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials], _rows_in_conflict(request, x, trials, least))
     return Projection(x, method, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
+
+
+def _rows_in_conflict(request: Request, x: Array, trials: Any, least: Array) -> list[list[int]]:
+    """The rows of each trial that are violated at the point of least violation as much as any: they meet no more."""
+    M = request.constraint.row_count
+    rows = np.broadcast_to(request.constraint.rows_unchecked(x), (*x.shape[:-1], M)).reshape(-1, M)
+    worst = least.reshape(-1)
+    return [np.flatnonzero(rows[i] >= worst[i] * (1.0 - IN_CONFLICT)).tolist() for i in trials.tolist()]
 
 
 def _project_onto_set(request: Request) -> tuple[Array, Any]:

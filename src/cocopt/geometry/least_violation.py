@@ -36,14 +36,14 @@ class LeastViolation(NamedTuple):
 
 
 def least_violation(request: Request, unit: Array) -> LeastViolation | None:
-    """The least violation of one trial's rows, in these units; None if it was not found.
+    """The least violation of one trial's rows, in these units; None if it was not found. A row of unit 0 is held.
 
     By a linear program if K and the constraint are polyhedral, by a cone program if they have a conic form, and by
     cutting planes otherwise.
     """
     K, constraint, point, *_ = request
     polyhedral, affine = K.polyhedral(), constraint.affine()
-    if polyhedral is not None and affine is not None:
+    if polyhedral is not None and affine is not None and (unit > 0).all():
         from cocopt.solvers import highs
 
         return LeastViolation(*highs.least_violation(polyhedral, *affine, unit))

@@ -400,7 +400,7 @@ class PersistentIntersection(NamedTuple):
 
         The arrays of an affine constraint are copied; a constraint of another kind must not change later.
         """
-        affine = constraint.affine()
+        affine = None if constraint.has_priorities else constraint.affine()  # (rows of the store are all alike)
         t = self.t + 1
         if affine is None:
             binding = tuple((*bound, len(self.curved)) for bound in self.binding)
