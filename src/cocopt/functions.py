@@ -11,7 +11,7 @@ from cocopt.arrays import Array, ArrayLike, all_finite, as_flag, as_floats, batc
 from cocopt.errors import InvalidInput
 from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 
-__all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum"]
+__all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum", "square_root"]
 
 
 def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> tuple[Array, Array, Array, tuple[int, ...]]:
@@ -52,6 +52,17 @@ def spectrum(name: str, P: Array) -> tuple[Array, Array]:
         raise InvalidInput(f"{name}: P: expected a positive semidefinite matrix, got the eigenvalue {values.min():g}")
     noise = P.shape[-1] * np.finfo(np.float64).eps * largest
     return np.where(values > noise, values, 0.0), vectors
+
+
+def square_root(name: str, P: Array) -> Array:
+    """A matrix F with FᵀF = P, as many rows as P has rank; upper triangular if P is positive definite."""
+    try:
+        return np.linalg.cholesky(P).T
+    except np.linalg.LinAlgError:
+        values, vectors = spectrum(name, P)
+        positive = values > 0
+        F: Array = np.sqrt(values[positive])[:, None] * vectors[:, positive].T
+        return F
 
 
 class BlackBox:

@@ -11,6 +11,7 @@ from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, no_cones, row_norms, take
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["CVaR"]
 
@@ -94,12 +95,16 @@ class CVaR(Constraint):
         if self.limit == np.inf:
             return no_cones(self.dim)
         N, n = self.scenarios.shape
-        eye, zero = np.eye(N), np.zeros((N, 1))
-        A = np.block(
+        ones = np.ones((N, 1))
+        own = np.concatenate([np.tile(np.arange(n + 1), (N, 1)), n + 1 + np.arange(N)[:, None]], axis=1)
+        first = np.append(1.0, np.full(N, 1.0 / self._count))
+        A = SparseMatrix.stacked(
             [
-                [np.zeros((1, n)), np.ones((1, 1)), np.full((1, N), 1.0 / self._count)],
-                [-self.scenarios, zero - 1.0, -eye],
-                [np.zeros((N, n)), zero, -eye],
+                SparseMatrix(first, n + np.arange(N + 1), np.array([0, N + 1]), n + N + 1),
+                SparseMatrix(
+                    np.hstack([-self.scenarios, -ones, -ones]).ravel(), own.ravel(), np.arange(N + 1) * (n + 2), n + N + 1
+                ),
+                SparseMatrix.diagonal(-ones[:, 0]).moved(0, n + 1, n + N + 1),
             ]
         )
         return Cones(A, np.eye(1, 2 * N + 1)[0] * self.limit, np.eye(2 * N + 1, 1), (("nonneg", 2 * N + 1),), N + 1)

@@ -30,7 +30,7 @@ def stacked_cones(K: ConvexSet, constraint: Constraint, center: Array) -> Cones 
 
     None if K or the constraint has no conic form.
     """
-    of_set, of_rows = K.cones(), constraint.cones_near(center, size_of(K, center))
+    of_set, of_rows = K.conic_form, constraint.cones_near(center, size_of(K, center))
     return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
 
 

@@ -11,6 +11,7 @@ from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding, unit_vectors
 from cocopt.tolerances import TINY
 
@@ -124,7 +125,7 @@ class Ellipsoid(ConvexSet):
     def cones(self) -> Cones:
         # ‖diag(1/σ) Uᵀ(x − c)‖ ≤ 1 times max σ: a slack in these units is at least the distance it stands for
         rows = self._axes.T * (self._sigma[0] / self._sigma)[:, None]
-        A = np.concatenate([np.zeros((1, self.dim)), -rows])
+        A = SparseMatrix.of(np.concatenate([np.zeros((1, self.dim)), -rows]))
         b = np.concatenate([self._sigma[:1], -rows @ self.center])
         return Cones(A, b, np.zeros((self.dim + 1, 0)), (("soc", self.dim + 1),))
 

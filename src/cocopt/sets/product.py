@@ -104,8 +104,7 @@ class Product(ConvexSet):
             piece = part.cones()
             if piece is None:
                 return None
-            own, auxiliary = np.split(piece.A, [part.dim], axis=1)
-            pieces.append(piece._replace(A=np.concatenate([self._widen(own, start), auxiliary], axis=1)))
+            pieces.append(piece.widened(start, self.dim))
             start += part.dim
         return stack(pieces, self.dim)
 
