@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones, layout
+from cocopt.constraints import Constraint
+from cocopt.constraints.base import row_norms
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
@@ -19,7 +22,7 @@ from cocopt.solvers.solution import Solution
 from cocopt.sparse import SparseMatrix
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
-__all__ = ["ConicOptimum", "ScaledProblem", "minimise", "row_scaled", "size_of"]
+__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "row_scaled", "size_of", "values_and_slopes"]
 
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, per FAR_TARGET that the target is away
 INACCURATE = 2 * POSITION  # is added to the error of inaccurate optima: they rank behind all accurate ones
@@ -52,10 +55,13 @@ class ScaledProblem(NamedTuple):
     relaxations: Array  #: how the constraint's rows relax the first of the cones
 
     @classmethod
-    def of(cls, request: Request, cones: Cones, metric: Array | None) -> ScaledProblem:
+    def of(cls, request: Request, cones: Cones, metric: Array | None, unit: float | None = None) -> ScaledProblem:
         """The problem of one trial's request, whose K and constraint have this conic form."""
         row_bounds, sum_bound = request.row_bounds, request.sum_bound
-        n, unit = request.K.dim, _distance(request)
+        n = request.K.dim
+        if unit is None:
+            in_set = request.K.project_unchecked(request.point)
+            unit = distance(request, in_set, *values_and_slopes(request.constraint, in_set))
         if metric is not None:
             A = cones.A
             b = cones.b - np.matvec(A[:, :n], request.point)
@@ -121,8 +127,9 @@ class ScaledProblem(NamedTuple):
             return None
         error = max(error, PARALLEL * violation if far <= 1.0 else 0.0) if accurate else INACCURATE + bound
         # multipliers: what relaxing a row by t saves
+        known = violation if self.request.projects else None
         multipliers = unit * (z[: len(self.relaxations)] @ self.relaxations)
-        return ConicOptimum(Solution(x, multipliers, CONVERGED), unit * v[n:], unit * z, active, error)
+        return ConicOptimum(Solution(x, multipliers, CONVERGED, violation=known), unit * v[n:], unit * z, active, error)
 
 
     def _residuals(self, v: Array, z: Array) -> tuple[float, float, float, float]:
@@ -142,13 +149,14 @@ def minimise(
     metric: Array | None = None,
     start: ConicOptimum | None = None,
     growth: float = 1.0,
+    unit: float | None = None,
 ) -> ConicOptimum:
     """The first candidate whose position is as accurate as promised, or else the most accurate.
 
     Where the optimum is degenerate none may be; where Newton's method does not apply, or a metric asks for a guess
     only, the first is taken.
     """
-    scaled = ScaledProblem.of(request, cones, metric)
+    scaled = ScaledProblem.of(request, cones, metric, unit)
     wanted = POSITION if metric is None and layout(cones.cones).smooth else np.inf
     best, infeasible = None, False
     with ignore_fp_warnings():  # the multipliers that prove infeasibility may be of any length
@@ -180,15 +188,19 @@ def size_of(K: ConvexSet, x: Array) -> float:
     return max(float(np.abs(x).max()), K.scale)
 
 
-def _distance(request: Request) -> float:
-    """The order of the distance from the target to the solution."""
-    K, constraint, point, *_ = request
-    in_set = K.project_unchecked(point)
-    rows, jacobian = constraint.rows_unchecked(in_set), constraint.jacobian_unchecked(in_set)
-    steepness = np.linalg.norm(jacobian, axis=-1)
-    to_rows = float(np.max(rows[steepness > 0] / steepness[steepness > 0], initial=0.0))
-    size = max(float(np.abs(point).max()), float(np.abs(in_set).max()), 1e-300)
-    return float(np.clip(float(np.linalg.norm(in_set - point)) + to_rows, 1e-9 * size, 1e9 * size))
+def values_and_slopes(constraint: Constraint, x: Array) -> tuple[Array, Array]:
+    """The rows and their subgradients at x."""
+    return constraint.rows_unchecked(x), constraint.jacobian_unchecked(x)
+
+
+def distance(request: Request, in_set: Array, rows: Array, slopes: Array) -> float:
+    """The order of the distance from the target to the solution, from its projection onto K and the rows there."""
+    steepness = row_norms(slopes)
+    steep = steepness > 0.0
+    to_rows = float(np.max(rows / np.where(steep, steepness, 1.0), initial=0.0, where=steep))
+    size = max(float(np.abs(request.point).max()), float(np.abs(in_set).max()), 1e-300)
+    away = in_set - request.point
+    return min(max(math.sqrt(float(away @ away)) + to_rows, 1e-9 * size), 1e9 * size)
 
 
 def row_scaled(cones: Cones, point: Array, length: float) -> Cones:

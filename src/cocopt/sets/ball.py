@@ -81,7 +81,7 @@ class Ball(ConvexSet):
     def diameter(self) -> float:
         return 2 * self.radius
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self.center, self.radius)
 

@@ -114,7 +114,7 @@ class Ellipsoid(ConvexSet):
     def diameter(self) -> float:
         return 2 * float(self._sigma[0])
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self.center, self._sigma)
 

@@ -98,7 +98,7 @@ class Halfspace(ConvexSet):
     def outer_radius(self) -> float:
         return float("inf")
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self._offset)
 

@@ -83,7 +83,7 @@ class L1Ball(ConvexSet):
     def diameter(self) -> float:
         return 2 * self.radius
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self.center, self.radius)
 

@@ -89,7 +89,7 @@ class Product(ConvexSet):
     def diameter(self) -> float:
         return float(np.linalg.norm([part.diameter for part in self.sets]))
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return max(part.scale for part in self.sets)
 

@@ -172,67 +172,123 @@ def _solve_least_squares(system: Array, rhs: Array) -> Array:
 def _sparse(
     P: Array, cones: Cones, active: Integers, slack: Array, multipliers: Array, unknowns: Unknowns
 ) -> NewtonSystem:
-    """By a sparse LU factorisation.
+    """By a sparse LU factorisation, in the order of the numbers of entries: dense rows and columns come last.
 
-    A curved cone contributes matrices of rank one to the Hessian, which would be dense: with one more unknown ω = ⟨v, d⟩
-    for each c·v vᵀ d they are rows and columns instead.
+    A curved cone contributes matrices of rank one to the Hessian, which would be dense: with one more unknown
+    ω = ⟨v, d⟩ for each c·v vᵀ d they are a row and a column instead.
     """
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
-    matrix, (kinds, _, _) = cones.matrix, layout(cones.cones)
-    A = sparse.csr_array((matrix.values, matrix.columns, matrix.starts), shape=(matrix.rows, matrix.width))
-    hessian: Any = sparse.diags_array(P, format="csr")
-    normals: dict[int, Array] = {}
-    ones: list[tuple[float, Array]] = []  # weights and vectors of matrices of rank one
+    matrix, kinds, n = cones.matrix, layout(cones.cones).kinds, unknowns.free.size
+    entries = _Entries(unknowns, P)
     for first, end in _curved(cones, active):
-        if kinds[first] == kernels.SOC:
-            rows, tail = A[first + 1 : end], slack[first + 1 : end]
-            length = float(np.linalg.norm(tail))
-            weight, along = multipliers[first] / length, rows.T @ (tail / length)
-            hessian = hessian + weight * _gram(rows, _is_wide(matrix, first, end))
-            ones.append((-weight, along))
-            normals[first] = A[[first]].toarray()[0] - along
-        else:
-            rows = A[first:end].toarray()
-            ratio = slack[first] / slack[first + 1]
-            value = float(np.exp(ratio))
-            ones.append((multipliers[first] * value / slack[first + 1], rows[0] - ratio * rows[1]))
-            normals[first] = -value * rows[0] + value * (ratio - 1.0) * rows[1] + rows[2]
-    surfaces = sparse.vstack(
-        [sparse.csr_array(normals[i][None]) if i in normals else A[[i]] for i in unknowns.multiplied.tolist()]
-        if normals
-        else [A[unknowns.multiplied]],
-        format="csr",
-    )
-    free, k = unknowns.free, unknowns.multiplied.size
-    hessian = hessian[free][:, free]
-    normal_rows = surfaces[:, free]
-    weights = np.array([weight for weight, _ in ones])
-    columns = sparse.csr_array(np.array([weight * vector[free] for weight, vector in ones]).reshape(-1, free.size))
-    system = sparse.block_array(
-        [
-            [hessian, normal_rows.T, columns.T],
-            [normal_rows, None, None],
-            [columns, None, -sparse.diags_array(weights)],
-        ],
-        format="csc",
-    ) if ones else sparse.block_array([[hessian, normal_rows.T], [normal_rows, None]], format="csc")
-    size = free.size + k
-    extra = np.zeros(len(ones))
+        curvature = _second_order if kinds[first] == kernels.SOC else _exponential
+        curvature(entries, matrix, first, end, slack, float(multipliers[first]))
+    of_rows = matrix.of_entries()
+    linear = np.flatnonzero((unknowns.of_row[of_rows] >= 0) & (active[of_rows] != kernels.CURVED))
+    entries.add_pairs(unknowns.of_row[of_rows[linear]], matrix.columns[linear], matrix.values[linear])
+    rows, columns, values, size = entries.collect()
+    order = np.argsort(np.bincount(columns, minlength=size), kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(size)
     try:
-        lu = splu(system)
+        lu = splu(sparse.csc_array((values, (place[rows], place[columns])), shape=(size, size)), permc_spec="NATURAL")
     except RuntimeError:  # singular
-        dense = _dense_matrix(P, cones, active, slack, multipliers, unknowns)
-        return _dense(dense, free.size)
-    return NewtonSystem(lambda rhs: lu.solve(np.concatenate([rhs, extra]))[:size], True, None, free.size)
+        return _dense(_dense_matrix(P, cones, active, slack, multipliers, unknowns), n)
+
+    def solve(rhs: Array) -> Array:
+        whole = np.zeros(size)
+        whole[place[: rhs.size]] = rhs
+        solution: Array = lu.solve(whole)[place[: rhs.size]]
+        return solution
+
+    return NewtonSystem(solve, True, None, n)
 
 
-def _gram(rows: Any, wide: bool) -> Any:
-    """RᵀR."""
+class _Entries:
+    """The entries of a symmetric sparse matrix, as they come."""
+
+    def __init__(self, unknowns: Unknowns, diagonal: Array) -> None:
+        self.unknowns = unknowns
+        self.size = unknowns.count
+        self.diagonal = diagonal.copy()
+        self.rows: list[Integers] = []
+        self.columns: list[Integers] = []
+        self.values: list[Array] = []
+
+    def add(self, rows: Integers, columns: Integers, values: Array) -> None:
+        """Entries by numbers of unknowns."""
+        self.rows.append(rows)
+        self.columns.append(columns)
+        self.values.append(values)
+
+    def add_pairs(self, rows: Integers, variables: Integers, values: Array) -> None:
+        """Entries in these rows for these variables, as far as they are unknown, and their mirror images."""
+        at = self.unknowns.of_variable[variables]
+        kept = (at >= 0) & (values != 0.0)
+        self.add(rows[kept], at[kept], values[kept])
+        self.add(at[kept], rows[kept], values[kept])
+
+    def add_vector(self, row: int, vector: Array) -> None:
+        """A row, one entry per variable, and its mirror image."""
+        variables = np.flatnonzero(vector)
+        self.add_pairs(np.full(variables.size, row), variables, vector[variables])
+
+    def add_rank_one(self, weight: float, vector: Array) -> None:
+        """weight·vector vectorᵀ, by one more unknown."""
+        self.add_vector(self.size, weight * vector)
+        self.add(np.array([self.size]), np.array([self.size]), np.array([-weight]))
+        self.size += 1
+
+    def add_gram(self, part: SparseMatrix, weight: float, wide: bool) -> None:
+        """weight·RᵀR, R these rows."""
+        if part.values.size == part.rows or (np.diff(part.starts) <= 1).all():
+            self.diagonal += weight * np.bincount(part.columns, part.values**2, minlength=part.width)
+            return
+        gram = _gram(part, wide)
+        at = self.unknowns.of_variable
+        rows, columns = at[gram.row], at[gram.col]
+        kept = (rows >= 0) & (columns >= 0)
+        self.add(rows[kept], columns[kept], weight * gram.data[kept])
+
+    def collect(self) -> tuple[Integers, Integers, Array, int]:
+        """Rows, columns and values of all entries, and the size of the matrix."""
+        free = np.arange(self.unknowns.free.size)
+        self.add(free, free, self.diagonal[self.unknowns.free])
+        return np.concatenate(self.rows), np.concatenate(self.columns), np.concatenate(self.values), self.size
+
+
+def _second_order(
+    entries: _Entries, matrix: SparseMatrix, first: int, end: int, slack: Array, multiplier: float
+) -> None:
+    """The surface ‖s_tail‖ = s_head."""
+    part, tail = matrix.part(first + 1, end), slack[first + 1 : end]
+    length = float(np.linalg.norm(tail))
+    along = np.bincount(part.columns, part.values * (tail / length)[part.of_entries()], minlength=part.width)
+    entries.add_gram(part, multiplier / length, _is_wide(matrix, first, end))
+    entries.add_rank_one(-multiplier / length, along)
+    entries.add_vector(int(entries.unknowns.of_row[first]), matrix.part(first, first + 1).dense()[0] - along)
+
+
+def _exponential(
+    entries: _Entries, matrix: SparseMatrix, first: int, end: int, slack: Array, multiplier: float
+) -> None:
+    """The surface s_2 exp(s_1/s_2) = s_3."""
+    rows, ratio = matrix.part(first, end).dense(), float(slack[first] / slack[first + 1])
+    value = float(np.exp(ratio))
+    entries.add_rank_one(multiplier * value / float(slack[first + 1]), rows[0] - ratio * rows[1])
+    entries.add_vector(
+        int(entries.unknowns.of_row[first]), -value * rows[0] + value * (ratio - 1.0) * rows[1] + rows[2]
+    )
+
+
+def _gram(part: SparseMatrix, wide: bool) -> Any:
+    """RᵀR by its entries."""
     from scipy import sparse
 
-    if not wide:
-        return rows.T @ rows
-    dense = rows.toarray()
-    return sparse.csr_array(dense.T @ dense)
+    if wide:
+        dense = part.dense()
+        return sparse.coo_array(dense.T @ dense)
+    rows = sparse.csr_array((part.values, part.columns, part.starts), shape=(part.rows, part.width))
+    return (rows.T @ rows).tocoo()

@@ -21,7 +21,8 @@ __all__ = ["ActiveSurfaces", "Polished", "polish"]
 MAX_STEPS = 12
 MAX_CORRECTIONS = 8  # changes of the active surfaces
 ZERO_MULTIPLIER = 1e-12  # a multiplier below this share of the largest is 0 but for rounding
-VIOLATED = 1e-10  # a surface that x is beyond by more, in units of order 1, is active
+VIOLATED = 1e-10  # a surface that x is beyond by more, in units of order 1, is active,
+ROUNDING = 1e-14  # unless that may be rounding, which is at most this share of the size of x
 LARGE_RESIDUAL = 1e-8  # above this a step that fails to lessen the residual may follow a curved surface, and is allowed
 SMALL_STEP = 1e-12  # a shorter step is rounding
 SLOW = 1e-2  # a step that leaves more than this share of the residual asks for a new derivative
@@ -60,17 +61,19 @@ def polish(
         found = _newton(P, q, cones, x, z, active)
         if found is None:
             return None
-        at, slack, moved = found
+        at, slack = found
         largest = float(np.abs(at.z).max(initial=0.0))
-        if not kernels.correct_surfaces(kinds, ends, slack, at.z, ZERO_MULTIPLIER * largest, VIOLATED, active):
-            return at._replace(step=moved)
-    return None
+        violated = VIOLATED + ROUNDING * float(np.abs(at.x).max())
+        before = active.copy()
+        if not kernels.correct_surfaces(kinds, ends, slack, at.z, ZERO_MULTIPLIER * largest, violated, active):
+            break
+    return at._replace(active=before)
 
 
 def _newton(
     P: Array, q: Array, cones: Cones, x: Array, z: Array, active: ActiveSurfaces
-) -> tuple[Polished, Array, float] | None:
-    """The point of least residual, its slacks, and how far the next step would move it; None at an apex.
+) -> tuple[Polished, Array] | None:
+    """The point of least residual and its slacks; None where a surface is not smooth.
 
     The derivative of the first step is used again for as long as the residual falls fast.
     """
@@ -106,4 +109,4 @@ def _newton(
         multipliers[unknowns.multiplied] += step[unknowns.free.size :]
     x, dual, slack, gradient = best
     dual[unknowns.bounds] = -gradient[unknowns.fixed] / values[starts[unknowns.bounds]]
-    return Polished(x, dual, active, moved), slack, moved
+    return Polished(x, dual, active, moved), slack

@@ -12,9 +12,10 @@ UNBOUNDED = -1  #: a linear program without a minimum; the other statuses are th
 
 
 class Solution(NamedTuple):
-    """A point, the multipliers of the rows (NaN if unknown), a status, and the number of cutting planes it took."""
+    """A point, the multipliers of the rows (NaN if unknown), a status, and what else is known."""
 
     point: Array
     multipliers: Array
     status: int
-    cuts: int = 0
+    cuts: int = 0  #: how many cutting planes it took
+    violation: float | None = None  #: relative to the sizes of the rows' terms, if it was computed
