@@ -38,10 +38,24 @@ class _ByColumns(NamedTuple):
     has_canonical_format: bool = True
 
 
-# (tolerance, largest share of the way to the boundary, regularisation, steps of refinement). The first is fast, and
-# enough where Newton's method follows. Shorter steps than the default 0.99 end closer to the optimum; none of the
-# others is best everywhere.
-ATTEMPTS = ((1e-7, 0.99, 1e-8, 10), (1e-13, 0.9, 1e-8, 30), (1e-11, 0.95, 1e-11, 30), (1e-10, 0.8, 1e-9, 30))
+class _Attempt(NamedTuple):
+    """Settings of one attempt."""
+
+    tolerance: float
+    fraction: float  #: the largest share of the way to the boundary
+    regularisation: float
+    refinements: int
+    equilibrate: bool
+
+
+# The first is rough and fast, enough where Newton's method follows. Shorter steps than the default 0.99 end closer to
+# the optimum, with tolerances that are tighter than what can be reached; none of the others is best everywhere.
+ATTEMPTS = (
+    _Attempt(1e-5, 0.99, 1e-8, 10, False),
+    _Attempt(1e-13, 0.9, 1e-8, 30, True),
+    _Attempt(1e-11, 0.95, 1e-11, 30, True),
+    _Attempt(1e-10, 0.8, 1e-9, 30, True),
+)
 
 
 def minimise(P: Array, q: Array, cones: Cones, attempt: int = 1) -> ConeSolution:
@@ -61,10 +75,10 @@ def minimise(P: Array, q: Array, cones: Cones, attempt: int = 1) -> ConeSolution
 
 @lru_cache(maxsize=len(ATTEMPTS))
 def _settings(attempt: int) -> Any:
-    """Tolerances are tighter than it can reach: the caller computes residuals, and does not rely on the status."""
+    """Clarabel's settings. The caller computes residuals, and does not rely on the status."""
     import clarabel
 
-    tolerance, fraction, regularisation, refinements = ATTEMPTS[attempt]
+    tolerance, fraction, regularisation, refinements, equilibrate = ATTEMPTS[attempt]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
@@ -73,6 +87,7 @@ def _settings(attempt: int) -> Any:
     settings.max_step_fraction = fraction
     settings.static_regularization_constant = regularisation
     settings.iterative_refinement_max_iter = refinements
+    settings.equilibrate_enable = equilibrate
     return settings
 
 
