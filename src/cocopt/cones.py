@@ -7,45 +7,16 @@ One description serves the projection, the hinge prox and the least violation, b
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocopt.arrays import Array
 from cocopt.sparse import SparseMatrix
 
-__all__ = ["ConeList", "Cones", "Layout", "absolute_values", "layout", "stack", "sum_of_auxiliary"]
+__all__ = ["ConeList", "Cones", "absolute_values", "stack", "sum_of_auxiliary"]
 
 ConeList: TypeAlias = tuple[tuple[str | tuple[str, float], int], ...]
-
-
-_KINDS = {"zero": 0, "nonneg": 1, "soc": 2, "exp": 3}  # others are 4
-
-
-class Layout(NamedTuple):
-    """Which cone each row belongs to, for compiled code; a row of a linear cone is a cone of its own."""
-
-    kinds: NDArray[np.int64]  #: of the cone that begins at row i, by its number
-    ends: NDArray[np.int64]  #: the row behind the cone that begins at row i
-    smooth: bool  #: whether all cones are linear, of second order or exponential: their surfaces are smooth
-
-
-@lru_cache(maxsize=256)
-def layout(cones: ConeList) -> Layout:
-    """The layout of these cones."""
-    kinds: list[int] = []
-    ends: list[int] = []
-    for kind, size in cones:
-        code = _KINDS.get(kind, 4) if isinstance(kind, str) else 4
-        length = size * (size + 1) // 2 if kind == "psd" else size
-        kinds += [code] * length
-        at = len(ends)
-        ends += range(at + 1, at + length + 1) if code <= 1 else [at + length] * length
-    both = np.array([kinds, ends], dtype=np.int64).reshape(2, -1)
-    both.flags.writeable = False
-    return Layout(both[0], both[1], all(code < 4 for code in kinds))
 
 
 class Cones:

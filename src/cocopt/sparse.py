@@ -65,7 +65,9 @@ class SparseMatrix(NamedTuple):
         for part in parts[1:]:
             starts[at : at + part.rows] += entries
             at, entries = at + part.rows, entries + part.values.size
-        values, columns = (np.concatenate(arrays) for arrays in zip(*((p.values, p.columns) for p in parts), strict=True))
+        values, columns = (
+            np.concatenate(arrays) for arrays in zip(*((p.values, p.columns) for p in parts), strict=True)
+        )
         return cls(values, columns, starts, parts[0].width)
 
     @property

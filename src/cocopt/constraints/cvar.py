@@ -102,7 +102,10 @@ class CVaR(Constraint):
             [
                 SparseMatrix(first, n + np.arange(N + 1), np.array([0, N + 1]), n + N + 1),
                 SparseMatrix(
-                    np.hstack([-self.scenarios, -ones, -ones]).ravel(), own.ravel(), np.arange(N + 1) * (n + 2), n + N + 1
+                    np.hstack([-self.scenarios, -ones, -ones]).ravel(),
+                    own.ravel(),
+                    np.arange(N + 1) * (n + 2),
+                    n + N + 1,
                 ),
                 SparseMatrix.diagonal(-ones[:, 0]).moved(0, n + 1, n + N + 1),
             ]

@@ -8,17 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cocopt import kernels
 from cocopt.arrays import Array, ignore_fp_warnings
-from cocopt.cones import Cones, layout
+from cocopt.cones import Cones
 from cocopt.constraints import Constraint
 from cocopt.constraints.base import row_norms
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers.cone_program import Candidate, candidates
-from cocopt.solvers._conic_kernels import cone_residuals, scale_rows
+from cocopt.solvers.layout import layout
 from cocopt.solvers.polish import ActiveSurfaces, polish
-from cocopt.solvers.solution import Solution
+from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.sparse import SparseMatrix
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
@@ -127,16 +128,15 @@ class ScaledProblem(NamedTuple):
             return None
         error = max(error, PARALLEL * violation if far <= 1.0 else 0.0) if accurate else INACCURATE + bound
         # multipliers: what relaxing a row by t saves
-        known = violation if self.request.projects else None
         multipliers = unit * (z[: len(self.relaxations)] @ self.relaxations)
-        return ConicOptimum(Solution(x, multipliers, CONVERGED, violation=known), unit * v[n:], unit * z, active, error)
-
+        kind = FeasibleSolution if self.request.projects and violation <= FEASIBILITY else Solution
+        return ConicOptimum(kind(x, multipliers, CONVERGED), unit * v[n:], unit * z, active, error)
 
     def _residuals(self, v: Array, z: Array) -> tuple[float, float, float, float]:
         """Of stationarity in units of the costs, of the dual cones, of complementarity and of the cones."""
-        (values, columns, starts, _), (kinds, ends, _) = self.cones.matrix, layout(self.cones.cones)
+        (values, columns, starts, _), (kinds, ends, _, _) = self.cones.matrix, layout(self.cones.cones)
         residuals = np.empty(4)
-        cone_residuals(
+        kernels.cone_residuals(
             self.P, self.q, values, columns, starts, self.cones.b, kinds, ends, v, z, np.empty_like(v), residuals
         )
         stationarity, dual_outside, gap, outside = residuals.tolist()
@@ -213,6 +213,8 @@ def row_scaled(cones: Cones, point: Array, length: float) -> Cones:
     x = np.concatenate([point, np.zeros(cones.aux)])
     scaled, b, units = np.empty_like(values), np.empty_like(cones.b), np.empty_like(cones.b)
     ends = layout(cones.cones).ends
-    scale_rows(values, columns, starts, cones.b, ends, x, width - cones.aux, length, scaled, b, units, np.empty(width))
+    kernels.scale_rows(
+        values, columns, starts, cones.b, ends, x, width - cones.aux, length, scaled, b, units, np.empty(width)
+    )
     A = cones.matrix._replace(values=scaled)
     return Cones(A, b, cones.E / units[:, None], cones.cones, cones.aux)

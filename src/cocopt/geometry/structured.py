@@ -24,7 +24,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
-from cocopt.solvers.solution import Solution
+from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
@@ -149,10 +149,7 @@ def _is_feasible(request: Request, solution: Solution) -> bool:
     K, constraint = request.K, request.constraint
     if not (request.projects and constraint.conic and K.conic):
         return True
-    violation = solution.violation
-    if violation is None:
-        violation = relative_violation(K, constraint, solution.point)
-    return violation <= FEASIBILITY
+    return isinstance(solution, FeasibleSolution) or relative_violation(K, constraint, solution.point) <= FEASIBILITY
 
 
 def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -> Projection | None:

@@ -10,8 +10,8 @@ import numpy as np
 from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
 from cocopt.registry import register
-from cocopt.sparse import SparseMatrix
 from cocopt.sets.base import ConvexSet, as_center, exceeds_rounding, largest, rounding, unit_vectors
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["Ball"]
 

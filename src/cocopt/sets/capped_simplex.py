@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from functools import cached_property
+from math import sqrt
 from typing import Any, Self
 
 import numpy as np

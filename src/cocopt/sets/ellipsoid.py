@@ -11,8 +11,8 @@ from cocopt.arrays import Array, ArrayLike, as_floats, frozen, require_finite
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.registry import register
-from cocopt.sparse import SparseMatrix
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding, unit_vectors
+from cocopt.sparse import SparseMatrix
 from cocopt.tolerances import TINY
 
 __all__ = ["Ellipsoid"]

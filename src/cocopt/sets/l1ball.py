@@ -11,9 +11,9 @@ import numpy as np
 from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones, absolute_values, sum_of_auxiliary
 from cocopt.registry import register
-from cocopt.sparse import SparseMatrix
 from cocopt.sets.base import ConvexSet, as_center, exceeds_rounding, largest, rounding
 from cocopt.sets.simplex import project_simplex
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["L1Ball"]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import kernels
 from cocopt.arrays import Array
 from cocopt.cones import ConeList, Cones
-from cocopt.solvers._conic_kernels import transpose
 from cocopt.sparse import SparseMatrix
 
 __all__ = ["ATTEMPTS", "ConeSolution", "minimise"]
@@ -95,7 +95,7 @@ def _by_columns(matrix: SparseMatrix) -> _ByColumns:
     values, columns, starts, width = matrix
     new_values, rows = np.empty(values.size), np.empty(values.size, dtype=np.int64)
     column_starts = np.empty(width + 1, dtype=np.int64)
-    transpose(values, columns, starts, column_starts, new_values, rows)
+    kernels.transpose(values, columns, starts, column_starts, new_values, rows)
     return _ByColumns(new_values, rows, column_starts, (matrix.rows, width))
 
 

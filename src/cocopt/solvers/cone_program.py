@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array
-from cocopt.cones import Cones, layout
+from cocopt.cones import Cones
 from cocopt.solvers import clarabel
+from cocopt.solvers.layout import layout
 from cocopt.solvers.polish import ActiveSurfaces, polish
 
 __all__ = ["Candidate", "candidates"]

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import kernels
 from cocopt.arrays import Array
-from cocopt.cones import Cones, layout
-from cocopt.solvers import _conic_kernels as kernels
+from cocopt.cones import Cones
+from cocopt.kernels.cone_kinds import CURVED, SECOND_ORDER
+from cocopt.solvers.layout import layout
 from cocopt.sparse import SparseMatrix
 
 __all__ = ["NewtonSystem", "Unknowns"]
@@ -52,16 +54,10 @@ class Unknowns(NamedTuple):
     def start(self, cones: Cones, x: Array, z: Array) -> tuple[Array, Array]:
         """x with the fixed variables at their bounds, and the multipliers of the surfaces."""
         matrix, multipliers = cones.matrix, np.zeros_like(z)
-        multipliers[self.multiplied] = z[cones_heads(cones)[self.multiplied]]
+        multipliers[self.multiplied] = z[layout(cones.cones).heads[self.multiplied]]
         x = x.copy()
         x[self.fixed] = cones.b[self.bounds] / matrix.values[matrix.starts[self.bounds]]
         return x, multipliers
-
-
-def cones_heads(cones: Cones) -> Integers:
-    """The row whose dual is the multiplier of the surface that begins at row i: of exponential cones the last."""
-    kinds, ends, _ = layout(cones.cones)
-    return np.where(kinds == kernels.EXP, ends - 1, np.arange(kinds.size))
 
 
 class NewtonSystem(NamedTuple):
@@ -91,7 +87,7 @@ class NewtonSystem(NamedTuple):
 
 def _curved(cones: Cones, active: Integers) -> list[tuple[int, int]]:
     """The first row of each active curved cone, and the row behind it."""
-    first = np.flatnonzero(active == kernels.CURVED)
+    first = np.flatnonzero(active == CURVED)
     return list(zip(first.tolist(), layout(cones.cones).ends[first].tolist(), strict=True))
 
 
@@ -113,7 +109,7 @@ def _entries(cones: Cones, active: Integers, unknowns: Unknowns) -> int:
 def _dense_matrix(
     P: Array, cones: Cones, active: Integers, slack: Array, multipliers: Array, unknowns: Unknowns
 ) -> Array:
-    matrix, (kinds, ends, _) = cones.matrix, layout(cones.cones)
+    matrix, (kinds, ends, _, _) = cones.matrix, layout(cones.cones)
     system = np.empty((unknowns.count, unknowns.count))
     kernels.newton_matrix(
         P,
@@ -132,8 +128,8 @@ def _dense_matrix(
         system,
     )
     n = unknowns.free.size
-    for first, end in _curved(cones, active):
-        if kinds[first] == kernels.SOC and _is_wide(matrix, first, end):
+    for first, end in _curved(cones, active) if matrix.width > WIDE else ():
+        if kinds[first] == SECOND_ORDER and _is_wide(matrix, first, end):
             rows = matrix.part(first + 1, end).dense()[:, unknowns.free]
             system[:n, :n] += multipliers[first] / np.linalg.norm(slack[first + 1 : end]) * (rows.T @ rows)
     return system
@@ -183,10 +179,10 @@ def _sparse(
     matrix, kinds, n = cones.matrix, layout(cones.cones).kinds, unknowns.free.size
     entries = _Entries(unknowns, P)
     for first, end in _curved(cones, active):
-        curvature = _second_order if kinds[first] == kernels.SOC else _exponential
+        curvature = _second_order if kinds[first] == SECOND_ORDER else _exponential
         curvature(entries, matrix, first, end, slack, float(multipliers[first]))
     of_rows = matrix.of_entries()
-    linear = np.flatnonzero((unknowns.of_row[of_rows] >= 0) & (active[of_rows] != kernels.CURVED))
+    linear = np.flatnonzero((unknowns.of_row[of_rows] >= 0) & (active[of_rows] != CURVED))
     entries.add_pairs(unknowns.of_row[of_rows[linear]], matrix.columns[linear], matrix.values[linear])
     rows, columns, values, size = entries.collect()
     order = np.argsort(np.bincount(columns, minlength=size), kind="stable")

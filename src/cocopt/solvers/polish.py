@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import kernels
 from cocopt.arrays import Array
-from cocopt.cones import Cones, layout
-from cocopt.solvers import _conic_kernels as kernels
+from cocopt.cones import Cones
+from cocopt.solvers.layout import layout
 from cocopt.solvers.newton_system import NewtonSystem, Unknowns
 
 __all__ = ["ActiveSurfaces", "Polished", "polish"]
@@ -27,7 +28,7 @@ LARGE_RESIDUAL = 1e-8  # above this a step that fails to lessen the residual may
 SMALL_STEP = 1e-12  # a shorter step is rounding
 SLOW = 1e-2  # a step that leaves more than this share of the residual asks for a new derivative
 
-#: what each row of the cones is at a point (`cocopt.solvers._conic_kernels`): inactive, an equation, a signed row, …
+#: what each row of the cones is at a point (`cocopt.kernels.cone_kinds`)
 ActiveSurfaces: TypeAlias = NDArray[np.int64]
 
 
@@ -49,14 +50,12 @@ def polish(
     dropped, those that x ends beyond are added. None if a cone is of a kind that is not supported, or x comes to where
     its surface is not smooth. The caller checks whether the result is optimal.
     """
-    kinds, ends, smooth = layout(cones.cones)
+    kinds, ends, _, smooth = layout(cones.cones)
     if not smooth or not (np.isfinite(x).all() and np.isfinite(z).all()):
         return None
     values, columns, starts, _ = cones.matrix
     if active is None:
-        active = kernels.surfaces(values, columns, starts, cones.b, kinds, ends, x, z, np.empty_like(z))
-    else:
-        active = active.copy()
+        active = kernels.active_surfaces(values, columns, starts, cones.b, kinds, ends, x, z, np.empty_like(z))
     for _ in range(MAX_CORRECTIONS):
         found = _newton(P, q, cones, x, z, active)
         if found is None:
@@ -64,10 +63,10 @@ def polish(
         at, slack = found
         largest = float(np.abs(at.z).max(initial=0.0))
         violated = VIOLATED + ROUNDING * float(np.abs(at.x).max())
-        before = active.copy()
+        active = active.copy()
         if not kernels.correct_surfaces(kinds, ends, slack, at.z, ZERO_MULTIPLIER * largest, violated, active):
             break
-    return at._replace(active=before)
+    return at
 
 
 def _newton(
@@ -77,18 +76,19 @@ def _newton(
 
     The derivative of the first step is used again for as long as the residual falls fast.
     """
-    kinds, ends, _ = layout(cones.cones)
+    kinds, ends, _, _ = layout(cones.cones)
     values, columns, starts, _ = cones.matrix
     unknowns = Unknowns.of(cones.matrix, active, z)
+    free, multiplied = unknowns.free, unknowns.multiplied
     x, multipliers = unknowns.start(cones, x, z)
+    placed = P[free] > 0.0  # auxiliary variables may be free to move
     system, best, least, before, moved = None, None, np.inf, np.inf, np.inf
     for _ in range(MAX_STEPS):
-        dual, slack, surface, gradient = np.empty_like(z), np.empty_like(z), np.empty_like(z), np.empty_like(x)
-        kernels.newton_residuals(
-            P, q, values, columns, starts, cones.b, kinds, ends, active, x, multipliers, dual, gradient, slack, surface
+        dual, slack, gradient, residual = np.empty_like(z), np.empty_like(z), np.empty_like(x), np.empty(unknowns.count)
+        error = kernels.newton_residuals(
+            *(P, q, values, columns, starts, cones.b, kinds, ends, active, unknowns.of_variable, unknowns.of_row),
+            *(x, multipliers, dual, gradient, slack, residual),
         )
-        residual = np.concatenate([gradient[unknowns.free], surface[unknowns.multiplied]])
-        error = float(np.abs(residual).max(initial=0.0))
         if np.isnan(error):
             return None
         if error < least or best is None:
@@ -99,14 +99,14 @@ def _newton(
             system = NewtonSystem.of(P, cones, active, slack, multipliers, unknowns)
         before = error
         step = system.solve(-residual)
-        own = step[: unknowns.free.size]
-        if error == least:  # auxiliary variables may be free to move; surfaces that do not meet stay apart
-            moved = max(float(np.abs(own[P[unknowns.free] > 0]).max(initial=0.0)), system.apart(step, residual))
+        own = step[: free.size]
+        if error == least:  # surfaces that do not meet stay apart
+            moved = max(float(np.abs(own[placed]).max(initial=0.0)), system.apart(step, residual))
             if float(np.abs(step).max(initial=0.0)) <= SMALL_STEP:
                 break
         x, multipliers = x.copy(), multipliers.copy()
-        x[unknowns.free] += own
-        multipliers[unknowns.multiplied] += step[unknowns.free.size :]
+        x[free] += own
+        multipliers[multiplied] += step[free.size :]
     x, dual, slack, gradient = best
     dual[unknowns.bounds] = -gradient[unknowns.fixed] / values[starts[unknowns.bounds]]
     return Polished(x, dual, active, moved), slack

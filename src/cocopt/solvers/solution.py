@@ -6,16 +6,21 @@ from typing import NamedTuple
 
 from cocopt.arrays import Array
 
-__all__ = ["UNBOUNDED", "Solution"]
+__all__ = ["UNBOUNDED", "FeasibleSolution", "Solution"]
 
 UNBOUNDED = -1  #: a linear program without a minimum; the other statuses are those of `cocopt.kernels.status`
 
 
 class Solution(NamedTuple):
-    """A point, the multipliers of the rows (NaN if unknown), a status, and what else is known."""
+    """A point, the multipliers of the rows (NaN if unknown), a status, and the number of cutting planes it took."""
 
     point: Array
     multipliers: Array
     status: int
-    cuts: int = 0  #: how many cutting planes it took
-    violation: float | None = None  #: relative to the sizes of the rows' terms, if it was computed
+    cuts: int = 0
+
+
+class FeasibleSolution(Solution):
+    """A solution that was found to violate nothing by more than is promised."""
+
+    __slots__ = ()
