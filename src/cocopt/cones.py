@@ -51,7 +51,7 @@ class Cones:
 
     def replace(self, **changes: Any) -> Cones:
         """The same with other arguments."""
-        own = {"A": self.matrix, "b": self.b, "E": self.E, "cones": self.cones, "aux": self.aux}
+        own: dict[str, Any] = {"A": self.matrix, "b": self.b, "E": self.E, "cones": self.cones, "aux": self.aux}
         return Cones(**own | changes)
 
     def widened(self, first: int, dim: int) -> Cones:

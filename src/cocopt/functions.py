@@ -9,6 +9,7 @@ import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, all_finite, as_flag, as_floats, batch_shape, describe
 from cocopt.errors import InvalidInput
+from cocopt.threads import one_blas_thread
 from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 
 __all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum", "square_root"]
@@ -44,6 +45,7 @@ def curvature(name: str, P: Array, x: Array, Px: Array) -> Array:
     return value
 
 
+@one_blas_thread
 def spectrum(name: str, P: Array) -> tuple[Array, Array]:
     """Eigenvalues (ascending, those below rounding set to 0) and eigenvectors of a positive semidefinite P."""
     values, vectors = np.linalg.eigh(P)
@@ -54,10 +56,11 @@ def spectrum(name: str, P: Array) -> tuple[Array, Array]:
     return np.where(values > noise, values, 0.0), vectors
 
 
+@one_blas_thread
 def square_root(name: str, P: Array) -> Array:
     """A matrix F with FᵀF = P, as many rows as P has rank; upper triangular if P is positive definite."""
     try:
-        return np.linalg.cholesky(P).T
+        return np.asarray(np.linalg.cholesky(P), dtype=np.float64).T
     except np.linalg.LinAlgError:
         values, vectors = spectrum(name, P)
         positive = values > 0

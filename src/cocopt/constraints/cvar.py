@@ -12,6 +12,7 @@ from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, n
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sparse import SparseMatrix
+from cocopt.threads import matvec, vecmat
 
 __all__ = ["CVaR"]
 
@@ -64,7 +65,7 @@ class CVaR(Constraint):
 
     def _weights(self, x: Array) -> tuple[Array, Array]:
         """The losses, and the share of each in the mean of the worst, both (..., N)."""
-        losses = -np.matvec(self.scenarios, x)
+        losses = -matvec(self.scenarios, x)
         falling = np.argsort(-losses, axis=-1, kind="stable")
         shares = np.clip(self._count - np.arange(losses.shape[-1]), 0.0, 1.0) / self._count
         weights = np.empty_like(losses)
@@ -76,7 +77,7 @@ class CVaR(Constraint):
         return value[..., None]
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        gradient = -np.vecmat(self._weights(x)[1], self.scenarios)
+        gradient = -vecmat(self._weights(x)[1], self.scenarios)
         return broadcast(gradient, (*data_batch_shape(self, x), self.dim))[..., None, :]
 
     def magnitude(self, x: Array) -> Array:

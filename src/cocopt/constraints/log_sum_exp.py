@@ -12,6 +12,7 @@ from cocopt.constraints.base import Constraint, row_norms
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sparse import SparseMatrix
+from cocopt.threads import matvec, vecmat
 
 __all__ = ["LogSumExp"]
 
@@ -50,7 +51,7 @@ class LogSumExp(Constraint):
 
     def _exponentials(self, x: Array) -> tuple[Array, Array]:
         """The largest exponent (..., 1), and the exponentials after it is subtracted (..., M)."""
-        exponents = np.matvec(self.A, x) - self.b
+        exponents = matvec(self.A, x) - self.b
         largest: Array = exponents.max(axis=-1, keepdims=True)
         return largest, np.exp(exponents - largest)
 
@@ -61,7 +62,7 @@ class LogSumExp(Constraint):
 
     def jacobian_unchecked(self, x: Array) -> Array:
         terms = self._exponentials(x)[1]
-        gradient: Array = np.vecmat(terms / terms.sum(axis=-1, keepdims=True), self.A)
+        gradient: Array = vecmat(terms / terms.sum(axis=-1, keepdims=True), self.A)
         return gradient[..., None, :]
 
     def magnitude(self, x: Array) -> Array:

@@ -22,6 +22,7 @@ from cocopt.constraints.base import (
     take,
 )
 from cocopt.registry import register
+from cocopt.threads import matvec
 
 __all__ = ["Quadratic"]
 
@@ -57,12 +58,12 @@ class Quadratic(Constraint):
         self.dim: int = self.P.shape[-1]
 
     def rows_unchecked(self, x: Array) -> Array:
-        curvature = functions.curvature("constraints.Quadratic", self.P, x, np.matvec(self.P, x))
+        curvature = functions.curvature("constraints.Quadratic", self.P, x, matvec(self.P, x))
         value: Array = 0.5 * curvature + np.vecdot(x, self.q) + self.r
         return value[..., None]
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        gradient = np.matvec(self.P, x) + self.q
+        gradient = matvec(self.P, x) + self.q
         return broadcast(gradient, (*data_batch_shape(self, x), self.dim))[..., None, :]
 
     def magnitude(self, x: Array) -> Array:
@@ -90,10 +91,10 @@ class Quadratic(Constraint):
         F = functions.square_root("constraints.Quadratic", self.P)
         if len(F) == 0:
             return Cones(self.q[None, :], -self.r.reshape(1), np.ones((1, 1)), (("nonneg", 1),))
-        q, r = np.matvec(self.P, center) + self.q, float(self.rows_unchecked(center)[0])
+        q, r = matvec(self.P, center) + self.q, float(self.rows_unchecked(center)[0])
         kappa = _balance(_largest_curvature(self.P), float(q @ q), abs(r), size)
         A = np.vstack([q / kappa, q / kappa, -np.sqrt(2.0 / kappa) * F])
-        b = np.matvec(A, center)
+        b = matvec(A, center)
         b[0] += 1.0 - r / kappa
         b[1] -= 1.0 + r / kappa
         E = np.zeros((len(A), 1))
@@ -117,7 +118,7 @@ class Quadratic(Constraint):
 def _largest_curvature(P: Array) -> float:
     """The largest eigenvalue of P but for a small factor, from below, by two steps of the power method."""
     column = P[np.argmax(np.diagonal(P))]
-    return float(np.linalg.norm(np.matvec(P, column)) / np.linalg.norm(column))
+    return float(np.linalg.norm(matvec(P, column)) / np.linalg.norm(column))
 
 
 def _balance(curvature: float, slope_squared: float, constant: float, size: float) -> float:

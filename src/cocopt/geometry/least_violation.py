@@ -15,6 +15,7 @@ from cocopt.geometry.scaled import row_scaled, size_of
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
 from cocopt.solvers.cone_program import candidates
+from cocopt.threads import matvec
 
 __all__ = ["LeastViolation", "least_violation"]
 
@@ -63,7 +64,7 @@ def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -
     step = max(abs(violation(start)), 1e-300)
     cones = row_scaled(cones, start, length)
     # in the rows' own units: b was divided by the length too
-    lifted = cones.replace(A=cones.matrix.beside(-np.matvec(cones.E, unit)[:, None] * (step / length)))
+    lifted = cones.replace(A=cones.matrix.beside(-matvec(cones.E, unit)[:, None] * (step / length)))
     size = lifted.matrix.width
     v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted, rough=False)).x
     x = K.project_unchecked(start + length * v[:n]) if np.isfinite(v).all() else start

@@ -21,6 +21,7 @@ from cocopt.solvers.layout import layout
 from cocopt.solvers.polish import ActiveSurfaces, polish
 from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.sparse import SparseMatrix
+from cocopt.threads import matvec
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
 __all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "row_scaled", "size_of", "values_and_slopes"]
@@ -65,7 +66,7 @@ class ScaledProblem(NamedTuple):
             unit = distance(request, in_set, *values_and_slopes(request.constraint, in_set))
         if metric is not None:
             A = cones.A
-            b = cones.b - np.matvec(A[:, :n], request.point)
+            b = cones.b - matvec(A[:, :n], request.point)
             cones = row_scaled(cones.replace(A=np.hstack([A[:, :n] @ metric, A[:, n:]]), b=b), np.zeros(n), unit)
         else:
             cones = row_scaled(cones, request.point, unit)

@@ -13,6 +13,7 @@ from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding, unit_vectors
 from cocopt.sparse import SparseMatrix
+from cocopt.threads import matmul, one_blas_thread
 from cocopt.tolerances import TINY
 
 __all__ = ["Ellipsoid"]
@@ -56,7 +57,7 @@ class Ellipsoid(ConvexSet):
         nearest, removed = self._split(point)
         size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
         outside = np.linalg.norm(removed, axis=-1, keepdims=True) > rounding(self.dim, 1.0) * size
-        return np.where(outside, self.center + nearest @ self._axes.T, point)
+        return np.where(outside, self.center + matmul(nearest, self._axes.T), point)
 
     def violation_unchecked(self, point: Array) -> Array:
         distance: Array = np.linalg.norm(self._split(point)[1], axis=-1)
@@ -64,7 +65,7 @@ class Ellipsoid(ConvexSet):
 
     def _split(self, point: Array) -> tuple[Array, Array]:
         """z = σ²z/(σ² + μ) + μz/(σ² + μ), the projection and what it removes, in the frame of the axes."""
-        z = (point - self.center) @ self._axes
+        z = matmul(point - self.center, self._axes)
         squares, weights = self._sigma**2, self._sigma * np.abs(z)
         tolerance = rounding(self.dim, 1.0)
         # Each term alone bounds μ from below. φ(μ)^(−1/2) is concave (a power mean of affine functions), so Newton's
@@ -84,16 +85,17 @@ class Ellipsoid(ConvexSet):
 
     def minimise_linear_unchecked(self, direction: Array) -> Array:
         # P d/√(dᵀP d) = U diag(σ) w/‖w‖, w = diag(σ) Uᵀ d
-        return self.center - (self._sigma * unit_vectors((direction @ self._axes) * self._sigma)) @ self._axes.T
+        along = unit_vectors(matmul(direction, self._axes) * self._sigma)
+        return self.center - matmul(self._sigma * along, self._axes.T)
 
     def separate_unchecked(self, point: Array) -> Array:
-        z = (point - self.center) @ self._axes / self._sigma
+        z = matmul(point - self.center, self._axes) / self._sigma
         gauge = np.linalg.norm(z, axis=-1, keepdims=True)
         normal = z / self._sigma
         # The plane with this normal through c + (point − c)/gauge touches K; the point is this far beyond it.
         distance = gauge * (gauge - 1.0) / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), TINY)
         size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
-        return np.where(distance > rounding(self.dim, 1.0) * size, normal @ self._axes.T, 0.0)
+        return np.where(distance > rounding(self.dim, 1.0) * size, matmul(normal, self._axes.T), 0.0)
 
     @cached_property
     def full_dimensional(self) -> bool:
@@ -137,6 +139,7 @@ class Ellipsoid(ConvexSet):
         return [cls([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])]
 
 
+@one_blas_thread
 def _axes(P: Array) -> tuple[Array, Array]:
     """(U, σ) with P = U diag(σ²) Uᵀ, σ falling.
 

@@ -40,4 +40,4 @@ def layout(cones: ConeList) -> Layout:
     arrays[0], arrays[1] = kinds, ends
     arrays[2] = np.where(arrays[0] == EXPONENTIAL, arrays[1] - 1, np.arange(len(kinds)))
     arrays.flags.writeable = False
-    return Layout(*arrays, all(number != OTHER for number in kinds))
+    return Layout(arrays[0], arrays[1], arrays[2], all(number != OTHER for number in kinds))

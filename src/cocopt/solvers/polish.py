@@ -15,7 +15,9 @@ from cocopt import kernels
 from cocopt.arrays import Array
 from cocopt.cones import Cones
 from cocopt.solvers.layout import layout
-from cocopt.solvers.newton_system import NewtonSystem, Unknowns
+from cocopt.solvers.newton_point import NewtonPoint
+from cocopt.solvers.newton_system import NewtonSystem
+from cocopt.solvers.unknowns import Unknowns
 
 __all__ = ["ActiveSurfaces", "Polished", "polish"]
 
@@ -82,21 +84,22 @@ def _newton(
     free, multiplied = unknowns.free, unknowns.multiplied
     x, multipliers = unknowns.start(cones, x, z)
     placed = P[free] > 0.0  # auxiliary variables may be free to move
-    system, best, least, before, moved = None, None, np.inf, np.inf, np.inf
+    system: NewtonSystem | None = None
+    best, least, before, moved = (x, multipliers, z, x), np.inf, np.inf, np.inf
     for _ in range(MAX_STEPS):
-        dual, slack, gradient, residual = np.empty_like(z), np.empty_like(z), np.empty_like(x), np.empty(unknowns.count)
+        dual, slack, gradient, residual = np.empty_like(z), np.empty_like(z), np.empty_like(x), np.empty(unknowns.size)
         error = kernels.newton_residuals(
             *(P, q, values, columns, starts, cones.b, kinds, ends, active, unknowns.of_variable, unknowns.of_row),
             *(x, multipliers, dual, gradient, slack, residual),
         )
         if np.isnan(error):
             return None
-        if error < least or best is None:
+        if error < least:
             best, least = (x, dual, slack, gradient), error
         elif least <= LARGE_RESIDUAL or not error < np.inf:
             break
-        if system is None or not system.regular or error > max(SLOW * before, SMALL_STEP):
-            system = NewtonSystem.of(P, cones, active, slack, multipliers, unknowns)
+        if system is None or system.singular is not None or error > max(SLOW * before, SMALL_STEP):
+            system = NewtonSystem.at(NewtonPoint(P, cones, active, unknowns, slack, multipliers))
         before = error
         step = system.solve(-residual)
         own = step[: free.size]
@@ -107,6 +110,8 @@ def _newton(
         x, multipliers = x.copy(), multipliers.copy()
         x[free] += own
         multipliers[multiplied] += step[free.size :]
+    if not least < np.inf:
+        return None
     x, dual, slack, gradient = best
     dual[unknowns.bounds] = -gradient[unknowns.fixed] / values[starts[unknowns.bounds]]
     return Polished(x, dual, active, moved), slack
