@@ -105,11 +105,10 @@ def test_a_number_that_is_set_inside_a_call_stays() -> None:
     assert set(thread_counts()) == {3}
 
 
-def test_a_forked_process_has_the_number_of_before_the_call() -> None:
+def test_a_process_that_is_forked_during_the_call_of_another_thread_has_the_number_of_before() -> None:
     """In a process of its own, since a fork of one with many threads is not safe."""
     code = """
-import os
-import numpy as np
+import os, threading
 from threadpoolctl import ThreadpoolController
 from cocopt.threads import one_blas_thread
 with one_blas_thread:
@@ -117,15 +116,26 @@ with one_blas_thread:
 libraries = ThreadpoolController().select(user_api="blas").lib_controllers
 for library in libraries:
     library.set_num_threads(2)
-with one_blas_thread:
-    child = os.fork()
-    if child == 0:
-        counts = {library.get_num_threads() for library in libraries}
-        with one_blas_thread:
-            inside = {library.get_num_threads() for library in libraries}
-        after = {library.get_num_threads() for library in libraries}
-        os._exit(0 if (counts, inside, after) == ({2}, {1}, {2}) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+counts = lambda: {library.get_num_threads() for library in libraries}
+inside, may_end = threading.Event(), threading.Event()
+def long_call():
+    with one_blas_thread:
+        inside.set()
+        may_end.wait(60)
+worker = threading.Thread(target=long_call)
+worker.start()
+inside.wait(60)
+child = os.fork()
+if child == 0:
+    before = counts()
+    with one_blas_thread:
+        during = counts()
+    os._exit(0 if (before, during, counts()) == ({2}, {1}, {2}) else 1)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+may_end.set()
+worker.join()
+assert status == 0
+assert counts() == {2}
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
