@@ -29,7 +29,7 @@ def test_stacked_and_side_by_side(dense: np.ndarray) -> None:
     np.testing.assert_array_equal(
         stacked.dense(), np.vstack([dense, dense, np.zeros((2, 4)), np.diag(np.arange(1.0, 5.0))])
     )
-    np.testing.assert_array_equal(matrix.beside(more).dense(), np.hstack([dense, more]))
+    np.testing.assert_array_equal(matrix.with_columns(more).dense(), np.hstack([dense, more]))
     np.testing.assert_array_equal(matrix.moved(2, 3, 7).dense(), np.insert(dense, [2, 2, 2], 0.0, axis=1))
 
 

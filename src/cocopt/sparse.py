@@ -86,19 +86,19 @@ class SparseMatrix(NamedTuple):
         return SparseMatrix(self.values[entries], self.columns[entries], starts - starts[0], self.width)
 
     def moved(self, first: int, by: int, width: int) -> SparseMatrix:
-        """The matrix with this width, its columns from ``first`` on moved to the right."""
+        """The matrix with this width, its columns from ``first`` on moved by so many places."""
         columns = self.columns
         if by and columns.size:
             columns = columns + by if first == 0 else np.where(columns >= first, columns + by, columns)
         return self._replace(columns=columns, width=width)
 
-    def beside(self, matrix: Array) -> SparseMatrix:
-        """The dense matrix on the right of this one."""
-        right = SparseMatrix.of(matrix)
-        order = np.argsort(np.concatenate([self.of_entries(), right.of_entries()]), kind="stable")
-        values = np.concatenate([self.values, right.values])[order]
-        columns = np.concatenate([self.columns, right.columns + self.width])[order]
-        return SparseMatrix(values, columns, self.starts + right.starts, self.width + right.width)
+    def with_columns(self, matrix: Array) -> SparseMatrix:
+        """The matrix with the columns of a dense one behind its own."""
+        more = SparseMatrix.of(matrix)
+        order = np.argsort(np.concatenate([self.of_entries(), more.of_entries()]), kind="stable")
+        values = np.concatenate([self.values, more.values])[order]
+        columns = np.concatenate([self.columns, more.columns + self.width])[order]
+        return SparseMatrix(values, columns, self.starts + more.starts, self.width + more.width)
 
     def dense(self) -> Array:
         """The same matrix as an array."""

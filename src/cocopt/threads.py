@@ -77,6 +77,7 @@ class _OneBlasThread(ContextDecorator):
     """
 
     def __init__(self) -> None:
+        self.__name__ = "one_blas_thread"  # as functions have, since it is a decorator
         self._lock = Lock()
         self._libraries: list[_Library] | None = None
         self._calls = 0

@@ -64,7 +64,7 @@ def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -
     step = max(abs(violation(start)), 1e-300)
     cones = row_scaled(cones, start, length)
     # in the rows' own units: b was divided by the length too
-    lifted = cones.replace(A=cones.matrix.beside(-matvec(cones.E, unit)[:, None] * (step / length)))
+    lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
     size = lifted.matrix.width
     v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted, rough=False)).x
     x = K.project_unchecked(start + length * v[:n]) if np.isfinite(v).all() else start

@@ -178,7 +178,7 @@ def minimise(
 def _with_relaxations(cones: Cones, columns: Array) -> Cones:
     """One more non-negative variable for each column, which relaxes the cones along it."""
     k = columns.shape[1]
-    left = cones.matrix.beside(-columns)
+    left = cones.matrix.with_columns(-columns)
     bounds = SparseMatrix.diagonal(-np.ones(k)).moved(0, cones.matrix.width, left.width)
     A, b = SparseMatrix.stacked([left, bounds]), np.append(cones.b, np.zeros(k))
     return Cones(A, b, np.zeros((b.size, 0)), (*cones.cones, ("nonneg", k)), cones.aux)

@@ -15,6 +15,36 @@ from cocopt.kernels.vectors import norm
 __all__ = ["newton_matrix", "newton_residuals"]
 
 
+@njit
+def _second_order_duals(slack, first, end, z):
+    """The duals of the cone that begins at row first, where z has its multiplier; how far the slack is beyond it."""
+    length = norm(slack[first + 1 : end])
+    for r in range(first + 1, end):
+        z[r] = -z[first] * slack[r] / length
+    return length - slack[first] if length > 0.0 else np.nan
+
+
+@njit
+def _exponential_duals(slack, first, z):
+    """The duals of the cone that begins at row first, where z has its multiplier; how far the slack is beyond it."""
+    ratio = slack[first] / slack[first + 1] if slack[first + 1] > 0.0 else np.nan
+    value, multiplier = np.exp(ratio), z[first]
+    z[first], z[first + 1], z[first + 2] = -value * multiplier, value * (ratio - 1.0) * multiplier, multiplier
+    return slack[first + 1] * value - slack[first + 2]
+
+
+@njit
+def _largest(vector):
+    """The largest size of an entry, NaN if one is NaN."""
+    largest = 0.0
+    for j in range(vector.size):
+        if not abs(vector[j]) <= largest:
+            largest = abs(vector[j])
+            if largest != largest:
+                break
+    return largest
+
+
 @guvectorize(
     [
         "float64[::1], float64[::1], float64[::1], int64[::1], int64[::1], float64[::1], int64[::1], int64[::1], "
@@ -52,7 +82,6 @@ def newton_residuals(
     m = b.size
     for c in range(x.size):
         gradient[c] = P[c] * x[c] + q[c]
-    largest[0] = 0.0
     i = 0
     while i < m:
         end = ends[i]
@@ -61,22 +90,12 @@ def newton_residuals(
             for k in range(starts[r], starts[r + 1]):
                 slack[r] -= values[k] * x[columns[k]]
             z[r] = multipliers[r]
-        beyond = -slack[i]
-        if active[i] == CURVED:
-            if kinds[i] == SECOND_ORDER:
-                length = norm(slack[i + 1 : end])
-                beyond = length - slack[i] if length > 0.0 else np.nan
-                for r in range(i + 1, end):
-                    z[r] = -multipliers[i] * slack[r] / length
-            else:
-                ratio = slack[i] / slack[i + 1] if slack[i + 1] > 0.0 else np.nan
-                value = np.exp(ratio)
-                beyond = slack[i + 1] * value - slack[i + 2]
-                z[i], z[i + 1], z[i + 2] = (
-                    -value * multipliers[i],
-                    value * (ratio - 1.0) * multipliers[i],
-                    multipliers[i],
-                )
+        if active[i] == CURVED and kinds[i] == SECOND_ORDER:
+            beyond = _second_order_duals(slack, i, end, z)
+        elif active[i] == CURVED:
+            beyond = _exponential_duals(slack, i, z)
+        else:
+            beyond = -slack[i]
         for r in range(i, end):
             if of_row[r] >= 0:
                 residual[of_row[r]] = beyond if r == i else -slack[r]
@@ -87,11 +106,15 @@ def newton_residuals(
     for c in range(x.size):
         if of_variable[c] >= 0:
             residual[of_variable[c]] = gradient[c]
-    for j in range(residual.size):
-        if not abs(residual[j]) <= largest[0]:
-            largest[0] = abs(residual[j])
-            if largest[0] != largest[0]:
-                break
+    largest[0] = _largest(residual)
+
+
+@njit
+def _add_row(vector, rows, r, weight):
+    """Adds weight times row r."""
+    values, columns, starts = rows
+    for k in range(starts[r], starts[r + 1]):
+        vector[columns[k]] += weight * values[k]
 
 
 @njit
@@ -133,9 +156,9 @@ def newton_matrix(
 
     RᵀR of cones whose rows have more than ``widest`` variables is left to the caller.
     """
-    n = matrix.shape[0]
-    for i in range(n):
-        for j in range(n):
+    rows = values, columns, starts
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[0]):
             matrix[i, j] = 0.0
     for c in range(P.size):
         if of_variable[c] >= 0:
@@ -148,35 +171,26 @@ def newton_matrix(
         for c in range(normal.size):
             normal[c] = 0.0
         if active[i] != CURVED:
-            for k in range(starts[i], starts[i + 1]):
-                normal[columns[k]] = values[k]
+            _add_row(normal, rows, i, 1.0)
         elif kinds[i] == SECOND_ORDER:
             length = norm(slack[i + 1 : end])
             for r in range(i + 1, end):
-                for k in range(starts[r], starts[r + 1]):
-                    normal[columns[k]] -= slack[r] / length * values[k]
+                _add_row(normal, rows, r, -slack[r] / length)
             weight = multipliers[i] / length
             _add_outer(matrix, of_variable, normal, -weight)
             if starts[end] - starts[i + 1] <= widest * (end - i - 1):
-                _add_gram(matrix, of_variable, (values, columns, starts), i + 1, end, weight)
-            for k in range(starts[i], starts[i + 1]):
-                normal[columns[k]] += values[k]
+                _add_gram(matrix, of_variable, rows, i + 1, end, weight)
+            _add_row(normal, rows, i, 1.0)
         else:
             ratio = slack[i] / slack[i + 1]
             value = np.exp(ratio)
-            for k in range(starts[i], starts[i + 1]):
-                normal[columns[k]] += values[k]
-            for k in range(starts[i + 1], starts[i + 2]):
-                normal[columns[k]] -= ratio * values[k]
+            _add_row(normal, rows, i, 1.0)
+            _add_row(normal, rows, i + 1, -ratio)
             _add_outer(matrix, of_variable, normal, multipliers[i] * value / slack[i + 1])
-            for c in range(normal.size):
-                normal[c] = 0.0
-            for k in range(starts[i], starts[i + 1]):
-                normal[columns[k]] -= value * values[k]
-            for k in range(starts[i + 1], starts[i + 2]):
-                normal[columns[k]] += value * (ratio - 1.0) * values[k]
-            for k in range(starts[i + 2], starts[i + 3]):
-                normal[columns[k]] += values[k]
+            for c in range(normal.size):  # in all: −value (row 1) + value (ratio − 1) (row 2) + (row 3)
+                normal[c] *= -value
+            _add_row(normal, rows, i + 1, -value)
+            _add_row(normal, rows, i + 2, 1.0)
         for c in range(normal.size):
             if of_variable[c] >= 0:
                 matrix[at, of_variable[c]] = matrix[of_variable[c], at] = normal[c]

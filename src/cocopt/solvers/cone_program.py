@@ -29,9 +29,9 @@ class Candidate(NamedTuple):
 def candidates(P: Array, q: Array, cones: Cones, rough: bool = True) -> Iterator[Candidate]:
     """Candidates for argmin of ½ xᵀ diag(P) x + qᵀx subject to b − A x in cones.
 
-    Each attempt of the solver yields two: first refined by Newton's method, where that applies, then as it was. Unless
-    it is told otherwise or Newton's method does not apply, the first attempt is a rough one, which yields the refined
-    point alone.
+    Each attempt of the solver yields two: first refined by Newton's method, where that applies, then as it was. The
+    first attempt is a rough one, unless the caller asks otherwise or Newton's method does not apply, and yields the
+    refined point alone.
     """
     for attempt in range(0 if rough and layout(cones.cones).smooth else 1, len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
