@@ -15,6 +15,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.solution import Solution
+from cocopt.threads import one_blas_thread
 from cocopt.tolerances import FAR_TARGET, POSITION
 
 __all__ = ["solve_conic", "stacked_cones"]
@@ -36,6 +37,7 @@ def stacked_cones(K: ConvexSet, constraint: Constraint, center: Array) -> Cones 
     return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
 
 
+@one_blas_thread
 def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     """One trial's request by Clarabel; UNCONVERGED if K or the constraint has no conic form.
 
