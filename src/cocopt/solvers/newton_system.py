@@ -18,7 +18,7 @@ from cocopt.threads import matvec
 __all__ = ["NewtonSystem"]
 
 DENSE_SIZE = 200  # larger systems are sparse, unless they have too many entries
-DENSE_SHARE = 0.2  # of entries that are not 0, from which on a matrix counts as dense
+DENSE_SHARE = 0.4  # of entries that are not 0, from which on a matrix counts as dense
 SINGULAR = 1e-13  # the reciprocal condition number below which a system counts as singular
 LEAST_SQUARES_SIZE = 400  # larger singular systems are solved as if they were regular: least squares take too long
 BALANCING_PASSES = 4  # passes that bring all entries of a system to order 1
