@@ -168,8 +168,7 @@ def test_results_have_violations_by_name(tmp_path: Any) -> None:
         K = Box(0.0, 1.0, dim=2)
         rounds = 12
 
-        def round(self, t: int, seed: int, trial: int) -> Any:
-            rng = np.random.default_rng([seed, trial, t])
+        def round(self, rng: np.random.Generator, t: int) -> Any:
             limits: dict[str, Any] = {"cap": Affine(rng.uniform(0, 1, 2), 0.4)}
             if t >= 6:
                 limits["risk"] = NormBall([0.0, 0.0], 0.5)

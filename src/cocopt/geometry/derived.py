@@ -60,7 +60,7 @@ class Relaxed(Constraint):
         return self._relaxed(self.of.cones_near(center, size))
 
     def _relaxed(self, cones: Cones | None) -> Cones | None:
-        return None if cones is None else cones._replace(b=cones.b + cones.E @ self.t)
+        return None if cones is None else cones.replace(b=cones.b + cones.E @ self.t)
 
 
 class SetDistance(Constraint):

@@ -19,6 +19,7 @@ from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
 from cocopt.solvers.cone_program import candidates
 from cocopt.solvers.qp import solve_qp
+from cocopt.threads import matvec
 from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["LeastViolation", "least_violation"]
@@ -67,11 +68,11 @@ def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -
 
     length = size_of(K, start)
     step = max(abs(violation(start)), 1e-300)
-    b = cones.b - cones.A[:, :n] @ start
-    cones = row_scaled(cones._replace(A=cones.A * length, b=b))
-    lifted = cones._replace(A=np.hstack([cones.A, -(cones.E @ unit[:, None]) * step]))
-    size = lifted.A.shape[1]
-    v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted)).x
+    cones = row_scaled(cones, start, length)
+    # in the rows' own units: b was divided by the length too
+    lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
+    size = lifted.matrix.width
+    v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted, rough=False)).x
     x = K.project_unchecked(start + length * v[:n]) if np.isfinite(v).all() else start
     return LeastViolation(violation(x), x)
 

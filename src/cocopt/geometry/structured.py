@@ -26,7 +26,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
-from cocopt.solvers.solution import Solution
+from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
@@ -114,7 +114,7 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
     suspected = False
     for method, solution in _solutions(request, methods):
         tried.append(method.name)
-        if solution.status == CONVERGED and _is_feasible(request, solution.point):
+        if solution.status == CONVERGED and _is_feasible(request, solution):
             return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
         if solution.status == INFEASIBLE and not suspected:
             suspected = True
@@ -147,12 +147,12 @@ def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Me
             yield method, method.solve(request)
 
 
-def _is_feasible(request: Request, x: Array) -> bool:
-    """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
+def _is_feasible(request: Request, solution: Solution) -> bool:
+    """Whether the point violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
     K, constraint = request.K, request.constraint
     if not (request.projects and constraint.conic and K.conic):
         return True
-    return relative_violation(K, constraint, x) <= FEASIBILITY
+    return isinstance(solution, FeasibleSolution) or relative_violation(K, constraint, solution.point) <= FEASIBILITY
 
 
 def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -> Projection | None:
