@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
-from cocopt.errors import InfeasibleRound
+from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
@@ -30,6 +30,8 @@ from cocopt.sets.box import Box
 from cocopt.tolerances import SATISFIED
 
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
+
+FARTHEST = 1e150  # the squares of larger numbers overflow
 
 _ZERO = np.float64(0.0)
 
@@ -88,7 +90,7 @@ def _solve_remaining(request: Request, found: Batch) -> Projection:
     x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
     K, constraint = request.K, request.constraint
     if (status == NONFINITE).any():
-        require_finite("point", request.point)
+        _require_near(request.point)
         constraint.raise_nonfinite(request.point)
     todo = status != CONVERGED
     unbounded = request.max_multiplier is None and request.max_multiplier_sum is None
@@ -125,10 +127,21 @@ def _solve_each(
     return Projection(x, method, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
 
 
+def _require_near(point: Array) -> None:
+    """Raises if the target is not finite, or so far away that its length cannot be computed."""
+    require_finite("point", point)
+    largest = float(np.abs(point).max(initial=0.0))
+    if largest > FARTHEST:
+        raise InvalidInput(
+            f"point: expected a target with entries up to {FARTHEST:g}, got {largest:g}, "
+            "which is too far away to be projected exactly"
+        )
+
+
 def _project_onto_set(request: Request) -> tuple[Array, Any]:
     """P_K(point), and where that violates the constraint."""
     K, constraint, point, *_ = request
-    require_finite("point", point)
+    _require_near(point)
     shape = trial_shape(constraint, point)
     x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
     rows = constraint.rows(x)

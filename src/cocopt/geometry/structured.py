@@ -13,21 +13,26 @@ import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.constraints import Affine
-from cocopt.errors import SolverFailure
+from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
 from cocopt.geometry.problem import Projection, Request, relative_violation
+from cocopt.geometry.scaled import size_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
+from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY, SATISFIED
+from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
+
+VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
+NEARER = 1e6  # the distance of the targets that are tried instead, in sizes: nearly the direction of the first
 
 
 class Method(NamedTuple):
@@ -107,10 +112,15 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 
     If none does, or where a method reports that there is no point, the least violation decides whether there is one.
     """
+    if _is_very_far(request):
+        return _solve_in_stages(request, methods)
     tried: list[str] = []
-    suspected = False
+    suspected, failure = False, None
     for method, solution in _solutions(request, methods):
         tried.append(method.name)
+        if isinstance(solution, SolverFailure):
+            failure = solution
+            continue
         if solution.status == CONVERGED and _is_feasible(request, solution.point):
             return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
         if solution.status == INFEASIBLE and not suspected:
@@ -122,6 +132,8 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
     relaxed = _solve_relaxed(request, methods, margin=-FEASIBILITY) if request.projects else None
     if relaxed is not None:
         return relaxed
+    if isinstance(failure, CutLimit):
+        raise failure
     raise SolverFailure(f"project: no method ({', '.join(tried)}) returned a point that passed its optimality check")
 
 
@@ -137,11 +149,46 @@ def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[A
     return outcome.point, np.full(b.size, np.nan) if outcome.multipliers is None else outcome.multipliers
 
 
-def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Method, Solution]]:
-    """What each of the methods that apply returns, in their order."""
+def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Method, Solution | SolverFailure]]:
+    """What each of the methods that apply returns, in their order; an error in a step of its own is a failure of it."""
     for method in methods:
         if method.solve is not None and method.applies(request):
-            yield method, method.solve(request)
+            try:
+                yield method, method.solve(request)
+            except SolverFailure as failure:
+                yield method, failure
+
+
+def _is_very_far(request: Request) -> bool:
+    """Whether the target is so far away that a conic method needs a nearer one first."""
+    K, constraint, point, *_ = request
+    if not (K.conic and constraint.conic) or (constraint.affine() is not None and K.polyhedral() is not None):
+        return False
+    x = K.project_unchecked(point)
+    return bool(np.abs(point - x).max() > VERY_FAR * size_of(K, x))
+
+
+def _solve_in_stages(request: Request, methods: Sequence[Method]) -> Projection:
+    """One trial with a target that is very far away, from nearer ones (`cocopt.solvers.far_targets`).
+
+    It begins at the projection onto K. A step reduces the error across the active surfaces, and along curved ones.
+    """
+    K, _, point, each, of_sum, *_ = request
+    x = K.project_unchecked(point)
+    for _ in range(MAX_STEPS):
+        size = size_of(K, x)
+        target, tau = nearer_target(point, x, size, NEARER)
+        part = float(tau[0])
+        bounds = (None if bound is None else part * bound for bound in (each, of_sum))
+        found = solve_trial(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
+        change, x = float(np.abs(found.point - x).max()), found.point
+        if change <= 0.1 * POSITION * size:
+            multipliers = found.multipliers
+            return found._replace(multipliers=None if multipliers is None else multipliers / part)
+    raise SolverFailure(
+        f"project: the target is too far away to be projected exactly, by {np.abs(point - x).max():.3g}; "
+        "x is also the projection of x + τ (point − x), 0 < τ < 1: project a nearer target"
+    )
 
 
 def _is_feasible(request: Request, x: Array) -> bool:
@@ -176,6 +223,6 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         violation = least.value
         relaxation = violation + slack
     for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
-        if solution.status == CONVERGED:
+        if isinstance(solution, Solution) and solution.status == CONVERGED:
             return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
     return None if feasible else Projection(least.point, "least", feasible, violation)
