@@ -119,6 +119,6 @@ def _solve_far_target(request: Request, cones: Cones, center: Array, share: floa
         optimum = minimise(nearer, cones, start=optimum, growth=part)
         optimum = optimum._replace(dual=optimum.dual / part)
         solution = optimum.solution
-        if is_unchanged(request.point, solution.point, previous, size(previous), UNCHANGED):
+        if is_unchanged(solution.point, previous, size(previous), UNCHANGED):
             return optimum._replace(solution=solution._replace(multipliers=solution.multipliers / part))
     return optimum._replace(solution=optimum.solution._replace(status=UNCONVERGED), error=np.inf)

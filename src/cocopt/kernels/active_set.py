@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, expanded, njit
-from cocopt.kernels.far_targets import MAX_STAGES, is_near, move_target_closer, next_length, smallest_size
+from cocopt.kernels.far_targets import MAX_STAGES, is_lost, is_near, move_target_closer, next_length, smallest_size
 from cocopt.kernels.ldl import factorise, remove_from_factor, solve_factored, update_factor
 from cocopt.kernels.line import Line, find_root, limit_at_infinity
 from cocopt.kernels.rounding import rounding
@@ -428,11 +428,13 @@ def maximise_dual_in_stages(problem, work, multiplier, x):
         total = 0.0
         for i in range(count):
             total += abs(multiplier[i])
-        if status != CONVERGED or total == 0.0 or is_near(problem.target_norm, x_norm, smallest):
+        if total == 0.0 or is_near(problem.target_norm, x_norm, smallest):
             break
         if stage == 0:
             nu, target = multiplier.copy(), np.empty(x.shape[0])
             smallest = smallest_size(lower, upper, work.rhs, count)
+        if status != CONVERGED and not is_lost(problem.target_norm, x_norm, smallest):
+            break
         before = tau
         tau = move_target_closer(y, x, next_length(problem.target_norm, x_norm, smallest), target)
         for i in range(count):

@@ -14,10 +14,11 @@ from cocopt.kernels._jit import borrowing, njit
 from cocopt.kernels.vectors import distance
 from cocopt.tolerances import FAR_TARGET, NEVER_BINDS
 
-__all__ = ["MAX_STAGES", "is_near", "move_target_closer", "next_length", "smallest_size"]
+__all__ = ["MAX_STAGES", "is_lost", "is_near", "move_target_closer", "next_length", "smallest_size"]
 
 MAX_STAGES = 40  # from the largest numbers whose squares are finite to the smallest, NEARER by NEARER
 NEARER = 1e-8  # a stage comes nearer by this factor at most: the rounding of y shall not change its direction much
+LOST = 1e13  # sizes away from which rounding is nearly as large as the size
 NEGLIGIBLE = 1e-3  # a length below this share of every number in the data may be 0 but for rounding
 
 
@@ -55,6 +56,12 @@ def smallest_size(lower, upper, rhs, count):
 def is_near(target_norm, x_norm, smallest):
     """Whether x has all the digits that it can have; a point shorter than ``smallest`` is 0 but for rounding."""
     return target_norm <= FAR_TARGET * max(x_norm, smallest)
+
+
+@borrowing
+def is_lost(target_norm, x_norm, smallest):
+    """Whether the rounding of the target is about as large as x: any point of K is as good a start as its projection."""
+    return target_norm > LOST * max(x_norm, smallest)
 
 
 @borrowing
