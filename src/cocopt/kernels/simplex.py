@@ -81,7 +81,8 @@ def search(y, a, b, total, max_multiplier, tol, fixed):
     unit = (largest + total) / norm  # the order of a multiplier that changes the largest entry
     for step in range(200):
         # where the slope is lost in rounding, h is flat: try a larger ν
-        trial = nu + h / max(slope, 1e-300) if slope > 1e-14 * a_sq else lo
+        # (the compiler may divide before it compares: what is added is lost in rounding, but no quotient overflows)
+        trial = nu + h / (slope + (1e-31 * a_sq + 1e-290)) if slope > 1e-14 * a_sq else lo
         if trial >= hi and not bound_tried and max_multiplier < np.inf:
             bound_tried, trial = True, max_multiplier
         elif not lo < trial < hi or (step > 12 and step % 2 == 0):
@@ -254,14 +255,13 @@ def simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
     n = y.shape[0]
     least = total / np.sqrt(n)  # the length of the shortest point of K
     nu[0], status[0], y_norm, x_norm = _prox_in_one_stage(y, total, a, b, max_multiplier, x)
-    last, most = nu[0], max_multiplier
     if status[0] == CONVERGED and not is_near(y_norm, x_norm, least):
-        target = np.empty(n)
+        last, most, target = nu[0], max_multiplier, np.empty(n)
         for _ in range(MAX_STAGES):
             tau = move_target_closer(y, x, next_length(y_norm, x_norm, least), target)
             most = tau * max_multiplier if max_multiplier < np.inf else np.inf
             last, status[0], y_norm, x_norm = _prox_in_one_stage(target, total, a, b, most, x)
             if status[0] != CONVERGED or is_near(y_norm, x_norm, least):
                 break
-    if status[0] == CONVERGED and not _is_feasible(total, a, b, last < most, x):
-        status[0] = UNCONVERGED
+        if status[0] == CONVERGED and not _is_feasible(total, a, b, last < most, x):
+            status[0] = UNCONVERGED
