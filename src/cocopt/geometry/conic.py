@@ -15,7 +15,7 @@ from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_t
 from cocopt.solvers.solution import Solution
 from cocopt.tolerances import FAR_TARGET, POSITION
 
-__all__ = ["solve_conic", "stacked_cones"]
+__all__ = ["nearly_feasible_point", "solve_conic", "stacked_cones"]
 
 MAX_POLYAK_STEPS = 60  # towards a point that is nearly feasible
 SHORT_STEP = 1e-3  # the share of its size by which such a point may still move
@@ -40,7 +40,7 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     With a ``metric`` S, x = point + S u, and the distance is ‖u‖.
     """
     K, constraint, point, *_ = request
-    center = _nearly_feasible_point(request)
+    center = nearly_feasible_point(request)
     cones = stacked_cones(K, constraint, center)
     if cones is None:
         return Solution(point, np.full(constraint.row_count, np.nan), UNCONVERGED)
@@ -58,7 +58,7 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     return optimum.solution
 
 
-def _nearly_feasible_point(request: Request) -> Array:
+def nearly_feasible_point(request: Request) -> Array:
     """A point of K that nearly satisfies the constraint: steps to where the worst row's linear model does (Polyak).
 
     They begin at the projection of the target onto K or of 0, whichever is nearer in that model.

@@ -15,7 +15,7 @@ from cocopt.arrays import Array
 from cocopt.constraints import Affine
 from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
-from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.conic import nearly_feasible_point, solve_conic
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -112,8 +112,12 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 
     If none does, or where a method reports that there is no point, the least violation decides whether there is one.
     """
-    if _is_very_far(request):
-        return _solve_in_stages(request, methods)
+    start = _start_of_stages(request)
+    return _solve_near(request, methods) if start is None else _solve_in_stages(request, methods, start)
+
+
+def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
+    """`solve_trial`, without stages of nearer targets."""
     tried: list[str] = []
     suspected, failure = False, None
     for method, solution in _solutions(request, methods):
@@ -159,28 +163,29 @@ def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Me
                 yield method, failure
 
 
-def _is_very_far(request: Request) -> bool:
-    """Whether the target is so far away that a conic method needs a nearer one first."""
+def _start_of_stages(request: Request) -> Array | None:
+    """A point that is nearly feasible, if the target is so far from it that a conic method needs a nearer one first."""
     K, constraint, point, *_ = request
-    if not (K.conic and constraint.conic) or (constraint.affine() is not None and K.polyhedral() is not None):
-        return False
-    x = K.project_unchecked(point)
-    return bool(np.abs(point - x).max() > VERY_FAR * size_of(K, x))
+    if np.abs(point).max() <= VERY_FAR * K.scale or not (K.conic and constraint.conic):
+        return None
+    if constraint.affine() is not None and K.polyhedral() is not None:
+        return None
+    x = nearly_feasible_point(request)
+    return x if np.abs(point - x).max() > VERY_FAR * size_of(K, x) else None
 
 
-def _solve_in_stages(request: Request, methods: Sequence[Method]) -> Projection:
+def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> Projection:
     """One trial with a target that is very far away, from nearer ones (`cocopt.solvers.far_targets`).
 
-    It begins at the projection onto K. A step reduces the error across the active surfaces, and along curved ones.
+    A step reduces the error of x across the active surfaces, and along curved ones.
     """
     K, _, point, each, of_sum, *_ = request
-    x = K.project_unchecked(point)
     for _ in range(MAX_STEPS):
         size = size_of(K, x)
         target, tau = nearer_target(point, x, size, NEARER)
         part = float(tau[0])
         bounds = (None if bound is None else part * bound for bound in (each, of_sum))
-        found = solve_trial(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
+        found = _solve_near(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
         change, x = float(np.abs(found.point - x).max()), found.point
         if change <= 0.1 * POSITION * size:
             multipliers = found.multipliers
