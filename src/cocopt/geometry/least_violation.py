@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array
+from cocopt.cones import row_scaled
 from cocopt.constraints import Constraint, Stack
 from cocopt.geometry.conic import stacked_cones
 from cocopt.geometry.derived import CuttingPlanes, SetDistance
 from cocopt.geometry.problem import Request
-from cocopt.geometry.scaled import row_scaled, size_of
+from cocopt.geometry.scaled import size_of
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
 from cocopt.solvers.cone_program import candidates

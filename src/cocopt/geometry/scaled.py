@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings
-from cocopt.cones import Cones
+from cocopt.cones import Cones, distance_outside, row_scaled
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
@@ -17,7 +17,7 @@ from cocopt.solvers.polish import SMOOTH, ActiveSurfaces, polish
 from cocopt.solvers.solution import Solution
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
-__all__ = ["ConicOptimum", "ScaledProblem", "minimise", "row_scaled", "size_of"]
+__all__ = ["ConicOptimum", "ScaledProblem", "minimise", "size_of"]
 
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, per FAR_TARGET that the target is away
 INACCURATE = 2 * POSITION  # is added to the error of inaccurate optima: they rank behind all accurate ones
@@ -94,7 +94,7 @@ class ScaledProblem(NamedTuple):
         n = K.dim
         size = max(1.0, float(np.abs(v[:n]).max()))
         stationarity = float((np.abs(self.P * v + self.q + self.cones.A.T @ z) / np.maximum(self.q, 1.0)).max())
-        stationarity = max(stationarity, _distance_outside(self.cones, z, dual=True))
+        stationarity = max(stationarity, distance_outside(self.cones, z, dual=True))
         slack = self.cones.b - self.cones.A @ v
         gap = abs(float(slack @ z))
         x = self.point(v)
@@ -103,7 +103,7 @@ class ScaledProblem(NamedTuple):
         bound = (stationarity + np.sqrt(2.0 * gap)) * unit / length if far <= 1.0 else np.inf
         error = min(step * unit / length, bound)
         stationarity /= max(1.0, far * NORMALS / OPTIMALITY)
-        outside = _distance_outside(self.cones, slack) if self.q.any() else 0.0
+        outside = distance_outside(self.cones, slack) if self.q.any() else 0.0
         residual = max(stationarity, gap / size, outside)
         accurate = residual <= OPTIMALITY * size and (far <= 1.0 or error <= POSITION)
         if not (accurate or (bound <= POSITION and outside * unit <= FEASIBILITY * length)):
@@ -149,24 +149,6 @@ def minimise(
     return ConicOptimum(Solution(request.point, unknown, status), np.zeros(0), np.zeros(0), None, np.inf)
 
 
-def _distance_outside(cones: Cones, slack: Array, dual: bool = False) -> float:
-    """How far the slack is outside the linear and second-order cones; for the others the solver's iterates are inside.
-
-    With ``dual``, how far multipliers are outside the dual cones, which are the same except for equations.
-    """
-    worst, at = 0.0, 0
-    for kind, size in cones.cones:
-        own = slack[at : at + size]
-        if kind == "zero":
-            worst = max(worst, 0.0 if dual else float(np.abs(own).max(initial=0.0)))
-        elif kind == "nonneg":
-            worst = max(worst, float(-own.min(initial=0.0)))
-        elif kind == "soc":
-            worst = max(worst, float(np.linalg.norm(own[1:]) - own[0]))
-        at += size * (size + 1) // 2 if kind == "psd" else size
-    return worst
-
-
 def _with_relaxations(cones: Cones, columns: Array) -> Cones:
     """One more non-negative variable for each column, which relaxes the cones along it."""
     k = columns.shape[1]
@@ -188,35 +170,3 @@ def _distance(request: Request) -> float:
     to_rows = float(np.max(rows[steepness > 0] / steepness[steepness > 0], initial=0.0))
     size = max(float(np.abs(point).max()), float(np.abs(in_set).max()), 1e-300)
     return float(np.clip(float(np.linalg.norm(in_set - point)) + to_rows, 1e-9 * size, 1e9 * size))
-
-
-def row_scaled(cones: Cones) -> Cones:
-    """The same set in numbers of order 1.
-
-    Each row, or cone of several rows, is divided by its largest coefficient of x, each auxiliary variable gets a unit
-    of its own, and rows without x are divided by their largest coefficient.
-    """
-    n = cones.A.shape[1] - cones.aux
-    lengths: list[int] = []  # of the pieces that are divided together
-    for kind, size in cones.cones:
-        linear = kind in ("zero", "nonneg")
-        lengths += [1] * size if linear else [size * (size + 1) // 2 if kind == "psd" else size]
-    if not lengths:
-        return cones
-    starts = np.cumsum([0, *lengths[:-1]])
-
-    def largest_of_piece(columns: Array) -> Array:
-        of_rows = np.abs(columns).max(axis=1, initial=0.0)
-        of_pieces: Array = np.repeat(np.maximum.reduceat(of_rows, starts), lengths)
-        return of_pieces
-
-    of_x = largest_of_piece(cones.A[:, :n])
-    unit = np.where(of_x > 0, of_x, 1.0)
-    A, b, E = cones.A / unit[:, None], cones.b / unit, cones.E / unit[:, None]
-    if cones.aux:
-        aux_units = np.abs(A[:, n:]).max(axis=0)
-        A[:, n:] /= np.where(aux_units > 0, aux_units, 1.0)
-        of_aux = largest_of_piece(A[:, n:])
-        unit = np.where((of_x == 0) & (of_aux > 0), of_aux, 1.0)
-        A, b, E = A / unit[:, None], b / unit, E / unit[:, None]
-    return cones._replace(A=A, b=b, E=E)
