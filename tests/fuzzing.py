@@ -337,7 +337,8 @@ def judge(K: Description, g: Description, y: Array, x: Array, weight: Array | No
     distance = float(np.abs(y - x).max())
     size = max(float(np.abs(x).max()), set_scale(K))
     curved = not (is_polyhedral(K) and is_polyhedral(g))
-    allowed = POSITION * size + (OPTIMALITY if curved else 64 * EPS * x.size) * distance
+    # along a surface of curvature 1/size an error δ of the position turns the normal by δ/size
+    allowed = POSITION * size + (POSITION if curved else 64 * EPS * x.size) * distance
     residual = np.inf
     for share in (BINDS, 10 * BINDS, 100 * BINDS, 1e3 * BINDS):
         residual = min(residual, stationarity(y - x, two_sum(y, -x)[1], all_of, share, weight))
@@ -404,7 +405,7 @@ class Case(NamedTuple):
 
 SETS = (
     "Box", "Ball", "Simplex", "CappedSimplex", "Halfspace", "Polyhedron", "L1Ball", "Ellipsoid", "Product", "Space",
-    "Orthant",
+    "Orthant", "Intersection",
 )  # fmt: skip
 CURVED = ("NormBall", "Diagonal", "Quadratic", "SecondOrder", "LogSumExp")
 PIECEWISE = ("Equality", "Norm1", "NormInf", "CVaR")
@@ -591,7 +592,8 @@ def random_case(seed: int) -> Case:
     distance = s * 10.0 ** float(rng.choice([-3, -1, 0, 0, 0, 1, 2, 3, 6, 9, 12, 15, 18], p=None))
     y = z + distance * rng.normal(size=(trials, n))
     unchanged = False
-    if feasible and slack > 0 and rng.random() < 0.05:
+    inside = all((part.value < -1e-6 * part.unit)[part.row >= 0].all() for h in g for part in constraint_blocks(h, z))
+    if feasible and inside and rng.random() < 0.05:
         y, unchanged = np.tile(z, (trials, 1)), True
     weight = None
     if feasible and not unchanged and trials == 1 and distance <= 1e3 * s and rng.random() < 0.15:

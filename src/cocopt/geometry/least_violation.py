@@ -9,7 +9,7 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.cones import row_scaled
 from cocopt.constraints import Constraint, Stack
-from cocopt.geometry.conic import stacked_cones
+from cocopt.geometry.conic import nearly_feasible_point, stacked_cones
 from cocopt.geometry.derived import CuttingPlanes, SetDistance
 from cocopt.geometry.problem import Request
 from cocopt.geometry.scaled import size_of
@@ -36,14 +36,14 @@ def least_violation(request: Request, unit: Array) -> LeastViolation | None:
     By a linear program if K and the constraint are polyhedral, by a cone program if they have a conic form, and by
     cutting planes otherwise.
     """
-    K, constraint, point, *_ = request
+    K, constraint, *_ = request
     polyhedral, affine = K.polyhedral(), constraint.affine()
     if polyhedral is not None and affine is not None:
         from cocopt.solvers import highs
 
         return LeastViolation(*highs.least_violation(polyhedral, *affine, unit))
     if K.conic and constraint.conic:
-        return _by_cones(K, constraint, unit, point)
+        return _by_cones(K, constraint, unit, nearly_feasible_point(request))  # from a far target digits are lost
     if K.conic:
         return _by_cuts(request, K, unit)
     return _by_cuts_in_boxes(request, unit)

@@ -32,7 +32,7 @@ from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
-NEARER = 1e6  # the distance of the targets that are tried instead, in sizes: nearly the direction of the first
+NEARER = (1e6, 1e3, 10.0)  # distances of the targets that are tried instead, in sizes; from afar the direction is right
 
 
 class Method(NamedTuple):
@@ -112,8 +112,16 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 
     If none does, or where a method reports that there is no point, the least violation decides whether there is one.
     """
-    start = _start_of_stages(request)
-    return _solve_near(request, methods) if start is None else _solve_in_stages(request, methods, start)
+    start = _start_of_stages(request, VERY_FAR)
+    if start is not None:
+        return _solve_in_stages(request, methods, start)
+    try:
+        return _solve_near(request, methods)
+    except SolverFailure:
+        start = _start_of_stages(request, NEARER[-1])
+        if start is None:
+            raise
+        return _solve_in_stages(request, methods, start)
 
 
 def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
@@ -163,15 +171,15 @@ def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Me
                 yield method, failure
 
 
-def _start_of_stages(request: Request) -> Array | None:
-    """A point that is nearly feasible, if the target is so far from it that a conic method needs a nearer one first."""
+def _start_of_stages(request: Request, distance: float) -> Array | None:
+    """A point that is nearly feasible, if the target is farther from it, in sizes, and the method is a conic one."""
     K, constraint, point, *_ = request
-    if np.abs(point).max() <= VERY_FAR * K.scale or not (K.conic and constraint.conic):
+    if np.abs(point).max() <= distance * K.scale or not (K.conic and constraint.conic):
         return None
     if constraint.affine() is not None and K.polyhedral() is not None:
         return None
     x = nearly_feasible_point(request)
-    return x if np.abs(point - x).max() > VERY_FAR * size_of(K, x) else None
+    return x if np.abs(point - x).max() > distance * size_of(K, x) else None
 
 
 def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> Projection:
@@ -180,16 +188,21 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
     A step reduces the error of x across the active surfaces, and along curved ones.
     """
     K, _, point, each, of_sum, *_ = request
-    for _ in range(MAX_STEPS):
-        size = size_of(K, x)
-        target, tau = nearer_target(point, x, size, NEARER)
-        part = float(tau[0])
-        bounds = (None if bound is None else part * bound for bound in (each, of_sum))
-        found = _solve_near(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
-        change, x = float(np.abs(found.point - x).max()), found.point
-        if change <= 0.1 * POSITION * size:
-            multipliers = found.multipliers
-            return found._replace(multipliers=None if multipliers is None else multipliers / part)
+    for distance in NEARER:
+        for _ in range(MAX_STEPS):
+            size = size_of(K, x)
+            target, tau = nearer_target(point, x, size, distance)
+            part = float(tau[0])
+            bounds = (None if bound is None else part * bound for bound in (each, of_sum))
+            try:
+                found = _solve_near(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
+            except SolverFailure:
+                break  # to nearer targets
+            change, x = float(np.abs(found.point - x).max()), found.point
+            # (at the least violation surfaces touch, and the position is ill-posed)
+            if change <= 0.1 * POSITION * size or not found.feasible:
+                multipliers = found.multipliers
+                return found._replace(multipliers=None if multipliers is None else multipliers / part)
     raise SolverFailure(
         f"project: the target is too far away to be projected exactly, by {np.abs(point - x).max():.3g}; "
         "x is also the projection of x + τ (point − x), 0 < τ < 1: project a nearer target"

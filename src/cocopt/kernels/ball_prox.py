@@ -91,11 +91,14 @@ def scale_multiplier_bounds(s, work, nu):
 
 
 @borrowing
-def write_result(K, constraint, s, work, x, nu):
-    """x and the multipliers in the units of the problem as it was given."""
+def write_result(K, y, constraint, s, work, x, nu):
+    """x and the multipliers in the units of the problem as it was given; y itself if nothing binds."""
     _, b, max_multiplier = constraint
+    total = 1.0 - s
+    for i in range(b.shape[0]):
+        total += nu[i]
     for j in range(x.shape[0]):
-        x[j] += K[0][j]
+        x[j] = x[j] + K[0][j] if total > 0.0 else y[j]
     for i in range(b.shape[0]):
         unscaled = nu[i] / max(s, 1e-170) if nu[i] > 0.0 else 0.0
         given = max_multiplier[i] if b[i] < 0.0 else 0.0
@@ -146,7 +149,7 @@ def _hinge_prox_ball(K, y, constraint, memory, x, nu):
             break
     else:
         return UNCONVERGED
-    write_result(K, constraint, np.sqrt(sigma), work, x, nu)
+    write_result(K, y, constraint, np.sqrt(sigma), work, x, nu)
     return status
 
 
