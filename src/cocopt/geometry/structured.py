@@ -32,6 +32,7 @@ from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
+NORMAL = 1e-5  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
 NEARER = (1e6, 1e3, 10.0)  # distances of the targets that are tried instead, in sizes; from afar the direction is right
 
 
@@ -201,12 +202,24 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             change, x = float(np.abs(found.point - x).max()), found.point
             # (at the least violation surfaces touch, and the position is ill-posed)
             if change <= 0.1 * POSITION * size or not found.feasible:
-                multipliers = found.multipliers
-                return found._replace(multipliers=None if multipliers is None else multipliers / part)
+                multipliers = None if found.multipliers is None else found.multipliers / part
+                if not found.feasible or _is_normal(request, x, multipliers, part):
+                    return found._replace(multipliers=multipliers)
+                break
     raise SolverFailure(
         f"project: the target is too far away to be projected exactly, by {np.abs(point - x).max():.3g}; "
         "x is also the projection of x + τ (point − x), 0 < τ < 1: project a nearer target"
     )
+
+
+def _is_normal(request: Request, x: Array, multipliers: Array | None, part: float) -> bool:
+    """Whether point − x − Σ ν_i ∇g_i(x) is normal to K at x: added to x, that share of it is projected back onto x."""
+    K, constraint, point, *_ = request
+    if multipliers is None or not np.isfinite(multipliers).all():
+        return True
+    away = point - x - multipliers @ constraint.jacobian_unchecked(x)
+    moved = K.project_unchecked(x + part * away) - x
+    return bool(np.abs(moved).max() <= NORMAL * part * np.abs(point - x).max() + FEASIBILITY * size_of(K, x))
 
 
 def _is_feasible(request: Request, x: Array) -> bool:

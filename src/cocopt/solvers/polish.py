@@ -1,7 +1,7 @@
 """Newton's method from a point near a conic optimum, where interior-point methods end, to the optimum itself.
 
-Near the optimum it is known which rows and cones are active, and each active second-order cone is a smooth surface:
-the optimality conditions become equations, and Newton's method squares the error.
+Near the optimum it is known which rows and cones are active, and each active second-order or exponential cone is a
+smooth surface: the optimality conditions become equations, and Newton's method squares the error.
 """
 
 from __future__ import annotations
@@ -22,15 +22,45 @@ ZERO_MULTIPLIER = 1e-12  # a multiplier below this share of the largest is 0 but
 LARGE_RESIDUAL = 1e-8  # above this a step that fails to lessen the residual may follow a curved surface, and is allowed
 BALANCING_PASSES = 4  # passes that bring all entries of a system to order 1
 DIRECT_SOLVE_SIZE = 400  # in larger systems least squares, which handle dependent rows, take too long to come first
-SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are supported
+SMOOTH = ("zero", "nonneg", "soc", "exp")  # the kinds of cones that are supported
+
+
+class Surface(NamedTuple):
+    """The boundary of one cone, as the zeros of a function φ of the slack that is negative inside."""
+
+    rows: slice
+    exponential: bool
+
+    def multiplier(self, z: Array) -> float:
+        """μ with z = −μ ∇φ, read off one entry of the dual."""
+        return float(z[self.rows.start + (2 if self.exponential else 0)])
+
+    def derivatives(self, slack: Array) -> tuple[float, Array, Array] | None:
+        """φ(s), ∇φ(s) and its second derivatives; None where the surface is not smooth."""
+        s = slack[self.rows]
+        if self.exponential:  # s₁ exp(s₀/s₁) − s₂
+            if not s[1] > 0.0:
+                return None
+            ratio = s[0] / s[1]
+            growth = float(np.exp(min(ratio, 700.0)))
+            across = np.array([1.0, -ratio, 0.0])
+            gradient = np.array([growth, growth * (1.0 - ratio), -1.0])
+            return s[1] * growth - s[2], gradient, growth / s[1] * np.outer(across, across)
+        length = float(np.linalg.norm(s[1:]))  # ‖(s₁, …)‖ − s₀
+        if length <= 0.0:
+            return None
+        unit = s[1:] / length
+        second = np.zeros((s.size, s.size))
+        second[1:, 1:] = (np.eye(s.size - 1) - np.outer(unit, unit)) / length
+        return length - s[0], np.append(-1.0, unit), second
 
 
 class ActiveSurfaces(NamedTuple):
-    """The surfaces that a point is on: rows that hold with equality, and second-order cones."""
+    """The surfaces that a point is on: rows that hold with equality, second-order and exponential cones."""
 
     linear: NDArray[np.int64]  #: the numbers of these rows
     signed: NDArray[np.bool_]  #: which of them have a multiplier that must not be negative
-    curved: list[slice]  #: the rows of each of these cones
+    curved: list[Surface]
 
 
 class Polished(NamedTuple):
@@ -56,7 +86,7 @@ def polish(
         return None
     linear, signed, curved = active
     n, k = x.size, linear.size
-    w = np.concatenate([x, z[linear], z[[block.start for block in curved]]])  # and multipliers of rows and cones
+    w = np.concatenate([x, z[linear], [surface.multiplier(z) for surface in curved]])  # and multipliers
     best, least_residual, moved = None, np.inf, np.inf
     for _ in range(MAX_STEPS):
         equations = _optimality_conditions(P, q, cones, active, w)
@@ -81,7 +111,7 @@ def polish(
         largest = max(float(np.abs(of_rows).max(initial=0.0)), float(np.abs(of_cones).max(initial=0.0)))
         drop_rows, drop_cones = signed & (of_rows < -ZERO_MULTIPLIER * largest), of_cones < -ZERO_MULTIPLIER * largest
         if drop_rows.any() or drop_cones.any():  # x is not on these surfaces after all
-            left = [block for block, drop in zip(curved, drop_cones, strict=True) if not drop]
+            left = [surface for surface, drop in zip(curved, drop_cones, strict=True) if not drop]
             return polish(P, q, cones, x, z, ActiveSurfaces(linear[~drop_rows], signed[~drop_rows], left))
         of_rows, of_cones = np.where(wrong, 0.0, of_rows), np.maximum(of_cones, 0.0)
     return Polished(best[:n], _dual(cones, active, best[:n], of_rows, of_cones), active, moved)
@@ -102,16 +132,13 @@ def _optimality_conditions(
     hessian, normals = np.diag(P), jacobian[n:, :n]
     normals[:k] = A[linear]
     residual[n : n + k] = -slack[linear]
-    for i, block in enumerate(curved):
-        tail, rows = slack[block.start + 1 : block.stop], A[block.start + 1 : block.stop]
-        length = float(np.linalg.norm(tail))
-        if length <= 0.0:
+    for i, surface in enumerate(curved):
+        local, rows = surface.derivatives(slack), A[surface.rows]
+        if local is None:
             return None
-        unit = tail / length
-        along = unit @ rows
-        normals[k + i] = A[block.start] - along
-        hessian += of_cones[i] / length * (rows.T @ rows - np.outer(along, along))
-        residual[n + k + i] = length - slack[block.start]
+        residual[n + k + i], gradient, second = local
+        normals[k + i] = -gradient @ rows
+        hessian += of_cones[i] * (rows.T @ second @ rows)
     residual[:n] = P * x + q + normals.T @ multipliers
     jacobian[:n, :n], jacobian[:n, n:] = hessian, normals.T
     return residual, jacobian
@@ -122,9 +149,10 @@ def _dual(cones: Cones, active: ActiveSurfaces, x: Array, of_rows: Array, of_con
     dual = np.zeros_like(cones.b)
     dual[active.linear] = of_rows
     slack = cones.b - cones.A @ x
-    for multiplier, block in zip(of_cones, active.curved, strict=True):
-        tail = slack[block.start + 1 : block.stop]
-        dual[block] = np.append(multiplier, -multiplier * tail / np.linalg.norm(tail))
+    for multiplier, surface in zip(of_cones, active.curved, strict=True):
+        local = surface.derivatives(slack)
+        if local is not None:
+            dual[surface.rows] = -multiplier * local[1]
     return dual
 
 
@@ -140,7 +168,7 @@ def _active_surfaces(cones: Cones, x: Array, z: Array) -> ActiveSurfaces | None:
         return None
     linear: list[int] = []
     signed: list[bool] = []
-    curved: list[slice] = []
+    curved: list[Surface] = []
     at = 0
     for kind, size in cones.cones:
         rows = range(at, at + size)
@@ -161,7 +189,14 @@ def _active_surfaces(cones: Cones, x: Array, z: Array) -> ActiveSurfaces | None:
                 linear += rows
                 signed += [False] * size
             elif s[at] - s_tail < z[at] + z_tail:
-                curved.append(block)
+                curved.append(Surface(block, exponential=False))
+        elif kind == "exp":
+            surface = Surface(slice(at, at + size), exponential=True)
+            local = surface.derivatives(s)
+            if local is None:
+                return None
+            if -local[0] < surface.multiplier(z):
+                curved.append(surface)
         else:
             return None
         at += size
