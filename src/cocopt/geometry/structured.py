@@ -113,7 +113,8 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 
     If none does, or where a method reports that there is no point, the least violation decides whether there is one.
     """
-    start = _start_of_stages(request, VERY_FAR)
+    polyhedral = request.constraint.affine() is not None and request.K.polyhedral() is not None
+    start = None if polyhedral else _start_of_stages(request, VERY_FAR)
     if start is not None:
         return _solve_in_stages(request, methods, start)
     try:
@@ -173,11 +174,9 @@ def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Me
 
 
 def _start_of_stages(request: Request, distance: float) -> Array | None:
-    """A point that is nearly feasible, if the target is farther from it, in sizes, and the method is a conic one."""
+    """A point that is nearly feasible, if the target is farther from it, in sizes, and both have conic forms."""
     K, constraint, point, *_ = request
     if np.abs(point).max() <= distance * K.scale or not (K.conic and constraint.conic):
-        return None
-    if constraint.affine() is not None and K.polyhedral() is not None:
         return None
     x = nearly_feasible_point(request)
     return x if np.abs(point - x).max() > distance * size_of(K, x) else None
@@ -243,16 +242,16 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
     least = least_violation(request, unit)
     if least is None or least.value <= margin:
         return None
-    slack = SATISFIED * unit
-    feasible = least.value <= FEASIBILITY
-    if feasible:
-        relaxation, violation = max(least.value, 0.0) * unit + slack, 0.0
-    else:
+    feasible, violation = least.value <= FEASIBILITY, 0.0
+    relaxation = max(least.value, 0.0) * unit + SATISFIED * unit
+    if not feasible:
         least = least_violation(request, np.ones_like(unit))
         if least is None or least.value <= 0.0:  # the two contradict each other: nothing is proven
             return None
-        violation = least.value
-        relaxation = violation + slack
+        # (the rows' terms may be larger at this point than at those above)
+        feasible = relative_violation(K, constraint, least.point) <= FEASIBILITY
+        violation = 0.0 if feasible else least.value
+        relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
     for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
         if isinstance(solution, Solution) and solution.status == CONVERGED:
             return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)

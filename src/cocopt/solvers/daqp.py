@@ -11,7 +11,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.optimality import is_least_norm_point
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY, SATISFIED
+from cocopt.tolerances import FEASIBILITY, ROUNDING, SATISFIED
 
 __all__ = ["project", "solve"]
 
@@ -64,6 +64,8 @@ def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, poi
     status[todo] = UNCONVERGED  # these still move, or are still far away
     violated = _violates(x, size, rows, rhs, equalities, FEASIBILITY)
     status[violated & (status == CONVERGED)] = UNCONVERGED
+    inside = _is_inside(lower, upper, rows, rhs, equalities, point)
+    x[inside], multipliers[inside], status[inside] = point[inside], 0.0, CONVERGED
     status[((norms == 0) & (b < 0)).any(axis=-1)] = INFEASIBLE
     return x, np.abs(multipliers) / lengths, status
 
@@ -74,6 +76,14 @@ def _smallest_size(lower: Array, upper: Array, rhs: Array) -> Array:
     sizes = np.abs(np.concatenate([rhs, bounds], axis=-1))
     least = sizes.min(axis=-1, initial=INFINITY, where=(sizes > 0.0) & (sizes < INFINITY))
     return NEGLIGIBLE * np.where(least < INFINITY, least, 1.0)
+
+
+def _is_inside(lower: Array, upper: Array, rows: Array, rhs: Array, equalities: int, point: Array) -> Any:  # bool (B,)
+    """Whether points satisfy everything, equations up to rounding."""
+    excess = np.where(rhs < INFINITY, np.matvec(rows, point) - rhs, -1.0)
+    terms = np.matvec(np.abs(rows[:, :equalities]), np.abs(point)) + np.abs(rhs[:, :equalities])
+    excess[:, :equalities] = np.abs(excess[:, :equalities]) - ROUNDING * np.sqrt(point.shape[-1]) * terms
+    return (excess <= 0.0).all(axis=-1) & ((lower <= point) & (point <= upper)).all(axis=-1)
 
 
 def _violates(x: Array, size: Array, rows: Array, rhs: Array, equalities: int, tolerance: float) -> Any:  # bool (B,)
