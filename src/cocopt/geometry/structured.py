@@ -6,6 +6,7 @@ them, and the cutting planes. Imports go in that direction only.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -119,11 +120,12 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
         return _solve_in_stages(request, methods, start)
     try:
         return _solve_near(request, methods)
-    except SolverFailure:
+    except SolverFailure as failure:
         start = _start_of_stages(request, NEARER[-1])
-        if start is None:
-            raise
-        return _solve_in_stages(request, methods, start)
+        if start is not None:
+            with contextlib.suppress(SolverFailure):  # then the first failure says what happened
+                return _solve_in_stages(request, methods, start)
+        raise failure from None
 
 
 def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:

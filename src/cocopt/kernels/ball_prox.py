@@ -161,7 +161,7 @@ def is_feasible(K, constraint, nu, x):
     feasible = distance(x, center) <= radius + half * max(x_norm, radius)
     for i in range(b.shape[0]):
         small = dot(A[i], x) - b[i] <= half * max(norm(A[i]) * x_norm, abs(b[i]))
-        feasible = feasible and (small or nu[i] >= max_multiplier[i])
+        feasible = feasible and (small or nu[i] >= (1.0 - FEASIBILITY) * max_multiplier[i])
     return feasible
 
 
