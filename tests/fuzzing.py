@@ -339,7 +339,7 @@ def judge(K: Description, g: Description, y: Array, x: Array, weight: Array | No
     elsewhere = stack_blocks(set_blocks(K, scale) + constraint_blocks(g, scale), x.size)
     if elsewhere.unit.shape == all_of.unit.shape:
         all_of = all_of._replace(unit=np.maximum(all_of.unit, VANISHING * elsewhere.unit))
-    value, unit, gx, gu, row = all_of
+    value, unit, _, _, row = all_of
     required = np.ones(value.size, dtype=bool) if weight is None else (row < 0) | np.isinf(weight[row])
     worst = float(np.max(value[required] / unit[required], initial=0.0))
     if worst > 1.01 * FEASIBILITY:
@@ -382,7 +382,9 @@ def stationarity(away: Array, rounding: Array, all_of: Block, share: float, weig
         if unbounded or np.isinf(most).all():
             multipliers = nnls(columns.T, target / scale, maxiter=50 * columns.shape[0] + 100)[0] * scale
         else:
-            multipliers = lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300)), "bvls").x * scale
+            multipliers = (
+                lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300)), "bvls").x * scale
+            )
     except RuntimeError:
         multipliers = lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300))).x * scale
     support = multipliers > 0
@@ -492,7 +494,11 @@ def random_constraint(kind: str, z: Array, s: float, slack: float, rng: np.rando
             c = z + s * rng.normal(size=n)
             return ("NormBall", c, float(np.linalg.norm(z - c) + slack * s))
         case "Diagonal" | "Quadratic":
-            F = np.diag(rng.uniform(0.1, 2.0, n)) if kind == "Diagonal" else rng.normal(size=(rng.integers(1, n + 1), n))
+            F = (
+                np.diag(rng.uniform(0.1, 2.0, n))
+                if kind == "Diagonal"
+                else rng.normal(size=(rng.integers(1, n + 1), n))
+            )
             P, q = F.T @ F / s**2, rng.normal(size=n) / s
             return ("Quadratic", (P + P.T) / 2, q, float(-(0.5 * z @ P @ z + q @ z) - slack))
         case "SecondOrder":
@@ -564,7 +570,7 @@ def support(K: Description, a: Array) -> float:
 
 
 def random_case(seed: int, ordinary: bool = False) -> Case:
-    """The case of this number; ordinary ones are smaller, nearer, and more often affine, and take a tenth of the time."""
+    """The case of this number; ordinary ones are smaller, nearer, and more often affine: they take a tenth as long."""
     rng = np.random.default_rng(seed)
     kind = str(rng.choice(SETS))
     dims = [1, 2, 3, 5, 10, 10, 10] if ordinary else [1, 2, 3, 5, 10, 30, 100]
@@ -611,7 +617,8 @@ def random_case(seed: int, ordinary: bool = False) -> Case:
     weight = None
     if feasible and not unchanged and trials == 1 and distance <= 1e3 * s and rng.random() < 0.15:
         weight = s * 10.0 ** rng.uniform(-3.0, 1.0, size=row_count(g[0]))
-    label = f"{kind} ∩ {name}{'+' if stacked else ''}{'' if feasible else ' (empty)'}{' (prox)' if weight is not None else ''}"
+    label = f"{kind} ∩ {name}{'+' if stacked else ''}{'' if feasible else ' (empty)'}"
+    label += "" if weight is None else " (prox)"
     return Case(K, g, y, weight, feasible, unchanged, label)
 
 
@@ -659,7 +666,9 @@ def failures(case: Case) -> list[str]:
         return [f"a feasible target was moved by {np.abs(x - case.y).max():.3g}"]
     if case.unchanged:
         return []
-    found = [judge(case.K, part, target, point, case.weight) for part, target, point in zip(case.g, case.y, x, strict=True)]
+    found = [
+        judge(case.K, part, target, point, case.weight) for part, target, point in zip(case.g, case.y, x, strict=True)
+    ]
     return [text for text in found if text is not None]
 
 

@@ -9,7 +9,19 @@ import pytest
 from reference.sets import by_cvxpy
 
 import cocopt
-from cocopt import Ball, Box, Ellipsoid, Halfspace, Intersection, L1Ball, Orthant, Simplex, Space, constraints, hindsight
+from cocopt import (
+    Ball,
+    Box,
+    Ellipsoid,
+    Halfspace,
+    Intersection,
+    L1Ball,
+    Orthant,
+    Simplex,
+    Space,
+    constraints,
+    hindsight,
+)
 from cocopt.errors import EmptySet, InvalidInput
 
 
@@ -66,7 +78,8 @@ def test_far_targets() -> None:
 def test_members_known_by_their_projection_alone() -> None:
     """By Dykstra's method; the same set in conic form is the reference."""
     K, same = (
-        Intersection([disc, Halfspace([1.0, 1.0], 0.5), Box(-0.9, 0.9, dim=2)]) for disc in (Disc(2), Ball(0, 1.0, dim=2))
+        Intersection([disc, Halfspace([1.0, 1.0], 0.5), Box(-0.9, 0.9, dim=2)])
+        for disc in (Disc(2), Ball(0, 1.0, dim=2))
     )
     rng = np.random.default_rng(1)
     y = 3.0 * rng.normal(size=(30, 2))

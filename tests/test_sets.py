@@ -81,7 +81,9 @@ def test_projection_by_its_identities(name, seed, n, unit):
     scale = size(K, y)
     assert K.contains(p).all()
     again = K.project(p)
-    if name == "polyhedron" or "intersection" in name:  # its corners are solutions of equations, right to rounding times their condition
+    if (
+        name == "polyhedron" or "intersection" in name
+    ):  # its corners are solutions of equations, right to rounding times their condition
         np.testing.assert_allclose(again, p, rtol=0, atol=1e-12 * scale.max())
     else:
         assert np.array_equal(again, p)
@@ -120,7 +122,14 @@ def test_contract(name, n, unit):
     check_set(TABLE[name](np.random.default_rng(n), n, unit), trials=20)
 
 
-SIZES = {"intersection, polyhedral": 30, "intersection, curved": 30, "ellipsoid": 300, "product": 300, "product, polyhedral": 300, "polyhedron": 30}
+SIZES = {
+    "intersection, polyhedral": 30,
+    "intersection, curved": 30,
+    "ellipsoid": 300,
+    "product": 300,
+    "product, polyhedral": 300,
+    "polyhedron": 30,
+}
 
 
 @every_set

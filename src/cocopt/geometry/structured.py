@@ -17,6 +17,7 @@ from cocopt.constraints import Affine
 from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import nearly_feasible_point, solve_conic
+from cocopt.geometry.curved import curved_applies, describe_curved
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -27,7 +28,7 @@ from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
 from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
-from cocopt.solvers.solution import Solution
+from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
@@ -42,7 +43,7 @@ class Method(NamedTuple):
 
     name: str
     applies: Callable[[Request], bool]
-    #: None for the kernel, which is used for all trials at once (`solve_batch`) and not again for one
+    #: None for the kernels, which are used for all trials at once (`BATCH_METHODS`) and not again for one
     solve: Callable[[Request], Solution] | None
     #: why it applies, for `explain`
     describe: Callable[[Request], str]
@@ -98,6 +99,7 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("curved", curved_applies, None, describe_curved),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
@@ -137,7 +139,7 @@ def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
         if isinstance(solution, SolverFailure):
             failure = solution
             continue
-        if solution.status == CONVERGED and _is_feasible(request, solution.point):
+        if solution.status == CONVERGED and _is_feasible(request, solution):
             return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
         if solution.status == INFEASIBLE and not suspected:
             suspected = True
@@ -180,7 +182,7 @@ def _start_of_stages(request: Request, distance: float) -> Array | None:
     K, constraint, point, *_ = request
     if np.abs(point).max() <= distance * K.scale or not (K.conic and constraint.conic):
         return None
-    x = nearly_feasible_point(request)
+    x, _ = nearly_feasible_point(request)
     return x if np.abs(point - x).max() > distance * size_of(K, x) else None
 
 
@@ -223,12 +225,12 @@ def _is_normal(request: Request, x: Array, multipliers: Array | None, part: floa
     return bool(np.abs(moved).max() <= NORMAL * part * np.abs(point - x).max() + FEASIBILITY * size_of(K, x))
 
 
-def _is_feasible(request: Request, x: Array) -> bool:
-    """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
+def _is_feasible(request: Request, solution: Solution) -> bool:
+    """Whether the point violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
     K, constraint = request.K, request.constraint
     if not (request.projects and constraint.conic and K.conic):
         return True
-    return relative_violation(K, constraint, x) <= FEASIBILITY
+    return isinstance(solution, FeasibleSolution) or relative_violation(K, constraint, solution.point) <= FEASIBILITY
 
 
 def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -> Projection | None:

@@ -60,7 +60,7 @@ def is_near(target_norm, x_norm, smallest):
 
 @borrowing
 def is_lost(target_norm, x_norm, smallest):
-    """Whether the rounding of the target is about as large as x: any point of K is as good a start as its projection."""
+    """Whether the rounding of the target is about as large as x: any point of K is as good a start as its own."""
     return target_norm > LOST * max(x_norm, smallest)
 
 

@@ -19,7 +19,7 @@ from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.tolerances import FEASIBILITY, NEVER_BINDS
 
-__all__ = ["simplex_halfspace"]
+__all__ = ["simplex_halfspace", "simplex_row"]
 
 
 NO_SUMS = (0.0, 0.0, 0.0, 0.0, 0.0)
@@ -243,11 +243,7 @@ def _is_feasible(total, a, b, row_binds, x):
     return abs(s - total) <= half * total and (not row_binds or h <= half * max(a_max * total, abs(b)))
 
 
-@guvectorize(
-    ["float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
-    "(n),(),(n),(),()->(n),(),()",
-)
-def simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
+def _simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
     """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status.
 
     From far away in stages (`cocopt.kernels.far_targets`).
@@ -265,3 +261,10 @@ def simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
                 break
         if status[0] == CONVERGED and not _is_feasible(total, a, b, last < most, x):
             status[0] = UNCONVERGED
+
+
+simplex_row = njit(_simplex_halfspace)
+simplex_halfspace = guvectorize(
+    ["float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
+    "(n),(),(n),(),()->(n),(),()",
+)(_simplex_halfspace)

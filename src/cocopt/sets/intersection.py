@@ -201,9 +201,9 @@ class Intersection(ConvexSet):
         rows, cones = np.zeros((0, self.dim)), self.cones()
         if cones is None or self._deepest is None or self._deepest[1] <= SATISFIED * self.scale:
             return rows
-        at = 0
+        A, at = cones.A, 0
         for kind, count in cones.cones:
-            own = cones.A[at : at + count]
+            own = A[at : at + count]
             if kind == "zero" and not own[:, self.dim :].any():
                 rows = np.concatenate([rows, own[:, : self.dim] / np.linalg.norm(own, axis=1, keepdims=True)])
             at += count * (count + 1) // 2 if kind == "psd" else count
@@ -226,11 +226,9 @@ class Intersection(ConvexSet):
         """An upper bound: by the least member, seen from the centre of K."""
         if self._polyhedral is not None:
             return super().outer_radius
-        reach = [self.diameter]
-        for member in self.sets:
-            if member.bounded:
-                reach.append(float(np.linalg.norm(member.center - self.center)) + member.outer_radius)
-        return min(reach)
+        bounded = [member for member in self.sets if member.bounded]
+        reach = [float(np.linalg.norm(member.center - self.center)) + member.outer_radius for member in bounded]
+        return min([self.diameter, *reach])
 
     @property
     def _ball(self) -> tuple[Array, float]:

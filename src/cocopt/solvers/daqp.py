@@ -11,6 +11,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.optimality import is_least_norm_point
 from cocopt.solvers.solution import Solution
+from cocopt.threads import matvec
 from cocopt.tolerances import FEASIBILITY, ROUNDING, SATISFIED
 
 __all__ = ["project", "solve"]
@@ -80,15 +81,15 @@ def _smallest_size(lower: Array, upper: Array, rhs: Array) -> Array:
 
 def _is_inside(lower: Array, upper: Array, rows: Array, rhs: Array, equalities: int, point: Array) -> Any:  # bool (B,)
     """Whether points satisfy everything, equations up to rounding."""
-    excess = np.where(rhs < INFINITY, np.matvec(rows, point) - rhs, -1.0)
-    terms = np.matvec(np.abs(rows[:, :equalities]), np.abs(point)) + np.abs(rhs[:, :equalities])
+    excess = np.where(rhs < INFINITY, matvec(rows, point) - rhs, -1.0)
+    terms = matvec(np.abs(rows[:, :equalities]), np.abs(point)) + np.abs(rhs[:, :equalities])
     excess[:, :equalities] = np.abs(excess[:, :equalities]) - ROUNDING * np.sqrt(point.shape[-1]) * terms
     return (excess <= 0.0).all(axis=-1) & ((lower <= point) & (point <= upper)).all(axis=-1)
 
 
 def _violates(x: Array, size: Array, rows: Array, rhs: Array, equalities: int, tolerance: float) -> Any:  # bool (B,)
     """Whether points of these sizes violate a row by more than the tolerance, in units of its terms."""
-    violation = np.matvec(rows, x) - rhs
+    violation = matvec(rows, x) - rhs
     violation[:, :equalities] = np.abs(violation[:, :equalities])
     used = rhs < INFINITY
     return (used & (violation > tolerance * np.maximum(size[:, None], np.abs(rhs)))).any(axis=-1)
@@ -105,7 +106,7 @@ def _project_once(
     import daqp
 
     B, M, n = rows.shape
-    rhs = np.where(rhs == INFINITY, INFINITY, rhs - np.matvec(rows, point))
+    rhs = np.where(rhs == INFINITY, INFINITY, rhs - matvec(rows, point))
     low, high = lower - point, upper - point
     equal = rhs[:, :equalities]
     worst = np.maximum(np.maximum(low.max(axis=-1), -high.min(axis=-1)), -rhs.min(axis=-1))
