@@ -165,9 +165,17 @@ class Stack(Constraint):
         return {"members": members} if self._weights is None else {"members": members, "weights": list(self._weights)}
 
     def trials_unchecked(self, index: Any) -> Stack:
-        members = [member_trials(member, self.batch, index) for member in self.members]
+        return self.with_members([member_trials(member, self.batch, index) for member in self.members])
+
+    def with_members(self, members: Sequence[Constraint]) -> Stack:
+        """Other members with the same names and weights."""
         named = members if self._names is None else dict(zip(self._names, members, strict=True))
         return Stack(named, self._weights)
+
+    def is_alike(self, other: Stack) -> bool:
+        """Whether the other has as many members, with the same classes, names and weights."""
+        same = self._names == other._names and self._weights == other._weights
+        return same and [type(one) for one in self.members] == [type(one) for one in other.members]
 
     def select_unchecked(self, row: Any) -> Constraint:
         rows = self.affine()

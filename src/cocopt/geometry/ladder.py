@@ -21,7 +21,7 @@ import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
 from cocopt.constraints import Constraint
-from cocopt.errors import InfeasibleRound
+from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
@@ -36,8 +36,10 @@ from cocopt.tolerances import SATISFIED
 
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
 
-_ZERO = np.float64(0.0)
+FARTHEST = 1e150  # the squares of larger numbers overflow
 IN_CONFLICT = 1e-4  # rows whose violation is the largest but for this share are those in conflict
+
+_ZERO = np.float64(0.0)
 
 
 def _cuts_apply(request: Request) -> bool:
@@ -122,7 +124,7 @@ def _solve_remaining(request: Request, found: Batch) -> Projection:
     x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
     K, constraint = request.K, request.constraint
     if (status == NONFINITE).any():
-        require_finite("point", request.point)
+        _require_near(request.point)
         constraint.raise_nonfinite(request.point)
     todo = status != CONVERGED
     unbounded = request.max_multiplier is None and request.max_multiplier_sum is None
@@ -167,10 +169,21 @@ def _rows_in_conflict(request: Request, x: Array, trials: Any, least: Array) -> 
     return [np.flatnonzero(rows[i] >= worst[i] * (1.0 - IN_CONFLICT)).tolist() for i in trials.tolist()]
 
 
+def _require_near(point: Array) -> None:
+    """Raises if the target is not finite, or so far away that its length cannot be computed."""
+    require_finite("point", point)
+    largest = float(np.abs(point).max(initial=0.0))
+    if largest > FARTHEST:
+        raise InvalidInput(
+            f"point: expected a target with entries up to {FARTHEST:g}, got {largest:g}, "
+            "which is too far away to be projected exactly"
+        )
+
+
 def _project_onto_set(request: Request) -> tuple[Array, Any]:
     """P_K(point), and where that violates the constraint."""
     K, constraint, point, *_ = request
-    require_finite("point", point)
+    _require_near(point)
     shape = trial_shape(constraint, point)
     x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
     rows = constraint.rows(x)

@@ -14,7 +14,7 @@ from cocopt.arrays import (
     make_tuple,
     one_of,
     positive_int,
-    require_finite,
+    require_moderate,
     scalar,
 )
 from cocopt.constraints import Constraint
@@ -131,7 +131,7 @@ def _solve_checked(
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
-        return Projection(K.project_unchecked(require_finite("point", points)), "set", np.True_, np.float64(0.0))
+        return Projection(K.project_unchecked(require_moderate("point", points)), "set", np.True_, np.float64(0.0))
     request = make_tuple(Request, (K, constraint, points, None, None, infeasible, cuts, tol))
     try:
         return solve(request)
