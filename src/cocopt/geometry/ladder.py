@@ -1,14 +1,15 @@
 """The ladder of methods: a table, and the descent that goes through it.
 
-A request is solved in two stages. First all trials at once, by the compiled kernels or, for more rows, DAQP
-(`solve_batch`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
+A request is solved in two stages. First all trials at once, by the compiled kernels or, for more affine rows, DAQP
+(BATCH_METHODS). Then each trial that is left goes through METHODS in their order, until a point passes the check of
 its optimality conditions:
 
 1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
-2. daqp: an active-set solver, for polyhedra with more rows;
-3. clarabel: an interior-point solver, for everything that has a conic form;
-4. dual: for affine rows over a set that is known by its projection alone;
-5. cuts: for constraints that are known by value and subgradient alone.
+2. newton: compiled, for a few curved rows (first stage only);
+3. daqp: an active-set solver, for polyhedra with more rows;
+4. clarabel: an interior-point solver, for everything that has a conic form;
+5. dual: for affine rows over a set that is known by its projection alone;
+6. cuts: for constraints that are known by value and subgradient alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.cuts import solve_by_cuts
+from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
@@ -39,7 +41,7 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch,)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_dense)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (

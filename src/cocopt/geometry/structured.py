@@ -16,6 +16,7 @@ from cocopt.constraints import Affine
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.dense import newton_applies
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -35,7 +36,7 @@ class Method(NamedTuple):
 
     name: str
     applies: Callable[[Request], bool]
-    #: None for the kernel, which is used for all trials at once (`solve_batch`) and not again for one
+    #: None for what is used for all trials at once (`solve_batch`, `solve_dense`), and not again for one
     solve: Callable[[Request], Solution] | None
     #: why it applies, for `explain`
     describe: Callable[[Request], str]
@@ -58,6 +59,11 @@ def _describe_kernel(request: Request) -> str:
     K, M = request.K, request.constraint.row_count
     name = "a box" if type(K) is Box else "a ball" if type(K) is Ball else "a polyhedron"
     return f"compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
+
+
+def _describe_newton(request: Request) -> str:
+    M = request.constraint.row_count
+    return f"compiled, Newton's method for {'one row' if M == 1 else f'{M} rows'}, curved ones among them"
 
 
 def _daqp_applies(request: Request) -> bool:
@@ -91,6 +97,7 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("newton", newton_applies, None, _describe_newton),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
