@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt import kernels
-from cocopt.arrays import Array, broadcast
+from cocopt.arrays import Array, broadcast, ignore_fp_warnings
 from cocopt.constraints import Affine, Constraint, NormBall, Quadratic, SecondOrder, Shifted, Stack
 from cocopt.geometry.batch import Batch
 from cocopt.geometry.problem import Request
@@ -71,18 +71,9 @@ def solve_dense(request: Request) -> Batch | None:
     counted[public] = 1.0
     n, p = request.K.dim, rows.e.shape[-1]
     memory = np.empty(kernels.newton_memory(n, R, counts[3], p))
-    x, nu, status = kernels.newton_rows(
-        contiguous(request.point),
-        lower,
-        upper,
-        *map(contiguous, rows[:2]),
-        equalities,
-        *map(contiguous, rows[2:]),
-        most,
-        most_sum,
-        counted,
-        memory,
-    )
+    data = contiguous(request.point), lower, upper, *map(contiguous, rows[:2]), equalities, *map(contiguous, rows[2:])
+    with ignore_fp_warnings():  # a trial that overflows is not converged
+        x, nu, status = kernels.newton_rows(*data, most, most_sum, counted, memory)
     return x, nu[..., public], status, "newton"
 
 

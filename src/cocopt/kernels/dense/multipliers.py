@@ -1,7 +1,7 @@
 """The step of the multipliers: the maximum of a concave quadratic within bounds, by an active-set method.
 
-max over d of ⟨ρ, d⟩ − ½dᵀS d with lo ≤ d ≤ hi and ⟨weight, d⟩ ≤ room. It begins at d = 0, moves all multipliers that may
-move, holds one that meets its bound, and releases the one at a bound that gains most.
+max over d of ⟨ρ, d⟩ − ½dᵀS d with lo ≤ d ≤ hi and ⟨weight, d⟩ ≤ room. It begins at d = 0, moves the multipliers that are between their
+bounds, holds one that meets its bound, and releases the one at a bound that gains most.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -20,19 +20,27 @@ NOTHING, SUM = -1, -2  # what ends a step, if not a multiplier
 
 
 @borrowing
-def solve_moving(work, count):
-    """p = S⁻¹p and ones = S⁻¹weight on the multipliers that move; whether some row depends on others."""
-    S, T, state, p, ones = work.S, work.T, work.state, work.p, work.ones
+def solve_moving(work, count, sum_binds):
+    """p = S⁻¹p and ones = S⁻¹weight on the multipliers that move; whether some row depends on others.
+
+    If the sum binds, a multiple of weight weightᵀ is added to S: that changes no step along which the sum stays, and there may be
+    one row more than S has dimensions.
+    """
+    S, T, state, p, ones, weight = work.S, work.T, work.state, work.p, work.ones, work.weight
+    square = 0.0
+    for i in range(count):
+        square += weight[i] * weight[i] if state[i] == MOVES else 0.0
+    more = 1.0 / square if sum_binds and square > 0.0 else 0.0
     dependent = False
     for i in range(count):
-        ones[i] = work.weight[i]
+        ones[i] = weight[i]
         if state[i] != MOVES:
             p[i], ones[i] = 0.0, 0.0
             continue
-        pivot = S[i, i]
+        pivot = S[i, i] + more * weight[i] * weight[i]
         for j in range(i):
             if state[j] == MOVES:
-                entry = S[i, j]
+                entry = S[i, j] + more * weight[i] * weight[j]
                 for k in range(j):
                     if state[k] == MOVES:
                         entry -= T[i, k] * T[j, k] * T[k, k]
@@ -91,8 +99,8 @@ def move_to_bound(work, count, left, sum_binds):
             length, ended = max((work.lo[i] - d[i]) / p[i], 0.0), i
         elif p[i] > 0.0 and d[i] + length * p[i] > work.hi[i]:
             length, ended = max((work.hi[i] - d[i]) / p[i], 0.0), i
-    if not sum_binds and length * along > left:
-        length, ended = max(left / along, 0.0), SUM
+    if not sum_binds and along > 0.0 and length * along > left:
+        length, ended = max(left, 0.0) / along, SUM
     for i in range(count):
         d[i] += length * p[i] if state[i] == MOVES else 0.0
     if ended >= 0:
@@ -120,16 +128,15 @@ def release(work, count, threshold):
 @borrowing
 def best_step(work, count, room):
     """The step in d; returns (whether rows that depend on one another moved last, the multiplier of the sum)."""
-    rho, state = work.rho, work.state
+    state = work.state
     for i in range(count):
         work.d[i] = 0.0
-        at_low, at_high = work.lo[i] == 0.0 and rho[i] <= 0.0, work.hi[i] == 0.0 and rho[i] >= 0.0
-        state[i] = AT_LOW if at_low else AT_HIGH if at_high else MOVES
+        state[i] = AT_LOW if work.lo[i] == 0.0 else AT_HIGH if work.hi[i] == 0.0 else MOVES
     sum_binds, used, dependent, threshold = room <= 0.0, 0.0, False, 0.0
     for _ in range(6 * count + 12):
         for i in range(count):
             work.p[i], _size = slope_at(work, count, i, 0.0)
-        dependent = solve_moving(work, count)
+        dependent = solve_moving(work, count, sum_binds)
         threshold = 0.0
         if sum_binds:
             threshold = keep_sum(work, count)

@@ -12,6 +12,8 @@ shortened; a single row is bracketed instead.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from cocopt.kernels._jit import borrowing
@@ -25,11 +27,13 @@ from cocopt.kernels.dense.problem import gram_matrices
 
 __all__ = ["maximise_dual"]
 
-MAX_STEPS = 100  # of the multipliers
+MAX_STEPS = 150  # of the multipliers, shortened ones included
 EXACT = 3e-14  # a step that changes every row by less, relative to its terms, ends the search;
 ENOUGH = 1e-11  # so does a step below this if it is no shorter than half the last one
 SMALL_CHANGE = 1e-3  # the factor of the Hessian is kept while no multiplier changes by more than this share
-POINTS_BACK = 0.9  # a step is too long if g at its end points back by more than this share of what it did ahead
+POINTS_BACK = 0.9  # a step is too long if g at its end points back by more than this share of what it did ahead,
+AHEAD = 0.5  # and, if it was shortened, too short if it still points ahead by more than this share
+MAX_TRIES = 16  # for its length
 LONGEST = 4.0  # in Newton steps
 MAX_LONGER = 2.0  # the same where the improved model has no root
 MAX_FAILURES = 10  # descents that fail, after each of which only a quarter,
@@ -39,6 +43,18 @@ MAX_REFINED = 5  # so many times at most
 NARROW = 1e-9  # a bracket is empty if it is shorter than this share of its end
 STATIONARY = 32.0  # the gradient on the free coordinates may be this many times its rounding error
 DEPENDENT = 1e-24  # the share of a row's squared length on the free coordinates below which it does not move them
+
+
+class Line(NamedTuple):
+    """The search along a step of the multipliers."""
+
+    ascent: Any  # φ(0), 0 if there was no step
+    t: Any  # the place at hand
+    lo: Any  # a place that is too short, and φ there
+    phi_lo: Any
+    hi: Any  # a place that is too far, inf if none is known, and φ there
+    phi_hi: Any
+    tries: Any
 
 
 @borrowing
@@ -220,14 +236,8 @@ def take_step(problem, work, x, u, rows, minimum, lengths, bracket):
 
 
 @borrowing
-def shorten_step(work, u, minimum, ascent, again):
-    """Shortens the last step of the multipliers if it went too far; returns (whether it did, ⟨ρ, step⟩)."""
-    after, unsure = 0.0, 0.0
-    for i in range(u.shape[0]):
-        after += work.last[i] * work.value[i]
-        unsure += abs(work.last[i]) * work.terms[i]
-    if not (after < -POINTS_BACK * ascent and after < -EXACT * unsure):
-        return False, ascent
+def fall_along(work, u, minimum):
+    """How fast ⟨last, g⟩ falls along the last step of the multipliers, by the factor at hand."""
     z, count, fall = work.z, minimum.free_count, 0.0
     for k in range(count):
         z[k] = 0.0
@@ -240,14 +250,36 @@ def shorten_step(work, u, minimum, ascent, again):
         forward_substitute(work.U, work.inverse, count, z)
     for k in range(count):
         fall += z[k] * z[k] * work.inverse[k]
-    secant = ascent / (ascent - after)
-    shrink = 1.0 + after / max(fall, 1e-300)  # the Newton step back
-    if again or not 0.5 * secant < shrink < 1.0:
-        shrink = max(0.5 * secant, 0.02)
+    return fall
+
+
+@borrowing
+def search_line(work, u, minimum, line):
+    """One step of the search along the last step of the multipliers; (whether another place is to be tried, the line).
+
+    φ(t) = ⟨last, g⟩ at u_before + t·last falls with t. It may fall little at first, and then, when coordinates become
+    free, a lot: so the next t comes from the slope at the present one, else from the secant.
+    """
+    phi, unsure = 0.0, 0.0
     for i in range(u.shape[0]):
-        work.last[i] *= shrink
-        u[i] = work.u_before[i] + work.last[i]
-    return True, ascent * shrink
+        phi += work.last[i] * work.value[i]
+        unsure += abs(work.last[i]) * work.terms[i]
+    too_far = phi < -POINTS_BACK * line.ascent and phi < -EXACT * unsure
+    too_short = line.hi < np.inf and phi > AHEAD * line.ascent
+    if not (too_far or too_short) or line.tries >= MAX_TRIES:
+        return False, line
+    t, (ascent, _, lo, phi_lo, hi, phi_hi, tries) = line.t, line
+    if too_far:
+        hi, phi_hi = t, phi
+    else:
+        lo, phi_lo = t, phi
+    t += phi / max(fall_along(work, u, minimum), 1e-300)
+    if not lo < t < hi or tries >= MAX_TRIES // 2:
+        share = phi_lo / (phi_lo - phi_hi) if tries % 2 == 0 else 0.5
+        t = lo + share * (hi - lo)
+    for i in range(u.shape[0]):
+        u[i] = work.u_before[i] + t * work.last[i]
+    return True, Line(ascent, t, lo, phi_lo, hi, phi_hi, tries + 1)
 
 
 @borrowing
@@ -287,7 +319,7 @@ def narrow_bracket(work, u, bracket):
     """
     i = work.listed[0]
     lo, hi = (max(bracket[0], u[i]), bracket[1]) if work.rho[0] > 0.0 else (bracket[0], min(bracket[1], u[i]))
-    return (lo, hi) if hi - lo > NARROW * hi else (0.0, np.inf)
+    return (lo, hi) if hi == np.inf or hi - lo > NARROW * hi else (0.0, np.inf)
 
 
 @borrowing
@@ -301,7 +333,8 @@ def maximise_dual(problem, work, x, u, warm):
     plain = problem.b.shape[0] + problem.radii.shape[0]
     considered = R if warm or plain == 0 else plain
     has_gram, keep_factor, gap, bracket = warm, False, np.inf, (0.0, np.inf)
-    last_error, ascent, shortened, failures, refined = np.inf, 0.0, False, 0, 0
+    last_error, failures, refined = np.inf, 0, 0
+    nowhere = line = Line(0.0, 1.0, 0.0, 0.0, np.inf, 0.0, 0)
     minimum = Minimum(True, n, False, 0.0)
     for j in range(n):
         work.free[j] = 1.0
@@ -312,31 +345,31 @@ def maximise_dual(problem, work, x, u, warm):
             if step == 0 or failures > MAX_FAILURES:
                 return UNCONVERGED if step > 0 or warm else NONFINITE  # where all begins nothing else can fail
             retreat(work, x, u)
-            keep_factor, ascent = False, RETREAT * ascent
+            keep_factor = False
             continue
         rows = list_rows(problem, work, u, considered)
         drift = linearise(problem, work, u, rows, minimum)
         room = room_of_sum(problem, u)
         dependent, threshold = best_step(work, rows, room)
-        error, expected = unscale_step(work, rows, threshold)
+        error, expected = unscale_step(work, rows, threshold if room <= ENOUGH * problem.most_sum else 0.0)
         if drift > DRIFT * error and drift > EXACT and refined < MAX_REFINED:
             refined += 1
             gap, keep_factor = 0.01 * gap if gap < np.inf else 0.0, False
             continue
         refined = 0
-        if ascent > 0.0 and R > 1:
-            shortened, ascent = shorten_step(work, u, minimum, ascent, shortened)
-            if shortened:
+        if line.ascent > 0.0 and R > 1:
+            again, line = search_line(work, u, minimum, line)
+            if again:
                 keep_factor = False
                 continue
-        error, ascent = max(error, drift), expected
+        error = max(error, drift)
         if error <= EXACT * (1.0 + 0.01 * n) or (error <= ENOUGH and error > 0.5 * last_error):
             if steepest_free(work, minimum.free_count) > STATIONARY * minimum.noise and gap > 0.0:
                 gap, keep_factor = 0.0, False
                 continue
             if considered == R or list_rows(problem, work, u, R) == rows:
                 return CONVERGED
-            considered, last_error, ascent, gap = R, np.inf, 0.0, np.inf
+            considered, last_error, line, gap = R, np.inf, nowhere, np.inf
             continue
         last_error = error
         bracket = narrow_bracket(work, u, bracket) if R == 1 else bracket
@@ -347,11 +380,11 @@ def maximise_dual(problem, work, x, u, warm):
         lengths = (1.0, 1.0)
         if dependent:  # the step has no length of its own
             length = 2.0 * length_to_release(problem, work, x, rows, minimum.noise)
-            if length == np.inf:
+            if length == np.inf and room == np.inf:
                 return UNCONVERGED
-            lengths = (min(1.0, length), 0.0)
+            lengths = (min(1.0, length), 0.0 if length < 1.0 else 1.0)
         elif room == np.inf:
-            lengths = choose_length(problem, work, rows, minimum.free_count, ascent)
+            lengths = choose_length(problem, work, rows, minimum.free_count, expected)
         ascent, keep_factor = take_step(problem, work, x, u, rows, minimum, lengths, bracket)
-        gap = 0.1 * ascent
+        gap, line = 0.1 * ascent, Line(ascent, 1.0, 0.0, ascent, np.inf, 0.0, 0)
     return UNCONVERGED
