@@ -131,7 +131,9 @@ def _shifted(constraint: Shifted) -> Constraint | None:
 
 def _no_rows(n: int) -> Rows:
     zero, vectors, matrices = np.zeros(0), np.zeros((0, n)), np.zeros((0, n, n))
-    return Rows(vectors, zero, vectors, zero, matrices, vectors, zero, np.zeros((0, 0, n)), np.zeros((0, 0)), vectors, zero)
+    return Rows(
+        vectors, zero, vectors, zero, matrices, vectors, zero, np.zeros((0, 0, n)), np.zeros((0, 0)), vectors, zero
+    )
 
 
 def _own_rows(K: ConvexSet) -> tuple[Array, Array, Rows, int] | None:
@@ -148,7 +150,12 @@ def _own_rows(K: ConvexSet) -> tuple[Array, Array, Rows, int] | None:
     polyhedral = K.polyhedral()
     if polyhedral is None:
         return None
-    return polyhedral.lower, polyhedral.upper, _no_rows(n)._replace(A=polyhedral.A, b=polyhedral.b), polyhedral.equalities
+    return (
+        polyhedral.lower,
+        polyhedral.upper,
+        _no_rows(n)._replace(A=polyhedral.A, b=polyhedral.b),
+        polyhedral.equalities,
+    )
 
 
 def _ellipsoid(K: Ellipsoid) -> dict[str, Array]:
