@@ -79,7 +79,7 @@ def test_a_user_defined_polyhedron_has_cones() -> None:
     checks.check_set(own)
     assert own.conic
     disc = constraints.NormBall([0.5, -0.5, 0.0], 1.0)
-    assert cocopt.explain(own, disc).startswith("clarabel: ")
+    assert cocopt.explain(own, disc).startswith("newton: ")
     np.testing.assert_allclose(cocopt.project(own, disc, y), cocopt.project(builtin, disc, y), rtol=0, atol=1e-12)
     with pytest.raises(InfeasibleRound) as caught:  # a black box, for which the least violation comes from cuts
         cocopt.project(own, constraints.Function(lambda x: x @ x + 0.25, lambda x: 2 * x), y)

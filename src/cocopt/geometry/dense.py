@@ -1,7 +1,7 @@
 """Newton's method for a few curved rows, with affine ones beside them, for all trials at once.
 
-K is a polyhedron, a ball or an ellipsoid; the rows are those of `Quadratic`, `SecondOrder`, `NormBall` and `Affine`, shifted or
-stacked. See `cocopt.kernels.dense.newton`.
+K is a polyhedron, a ball or an ellipsoid; the rows are those of `Quadratic`, `SecondOrder`, `NormBall` and `Affine`,
+shifted or stacked. See `cocopt.kernels.dense.newton`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNBOUNDED = np.array(np.inf)
 
 
 class Rows(NamedTuple):
-    """Rows as the kernel takes them, in its order: affine, balls, quadratics, cones; an axis before the last ones counts them."""
+    """Rows as the kernel takes them, in its order: affine, balls, quadratics, cones. Leading axes are trials."""
 
     A: Array
     b: Array

@@ -1,8 +1,8 @@
 """For fixed multipliers u, the minimum of the Lagrangian over the box: Newton's method on the free coordinates.
 
-A coordinate at a bound is free if the gradient points inwards. The step goes along the Newton direction of the free coordinates, is
-projected onto the box, and shortened to the minimum of its secant where it goes too far (Bertsekas 1982). Where every row is affine,
-a ball or a quadratic, and the free coordinates stay the same, one step is exact.
+A coordinate at a bound is free if the gradient points inwards. The step goes along the Newton direction of the free
+coordinates, is projected onto the box, and shortened to the minimum of its secant where it goes too far (Bertsekas
+1982). Where every row is affine, a ball or a quadratic, and the free coordinates stay the same, one step is exact.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing
-from cocopt.kernels.rounding import rounding
-from cocopt.kernels.vectors import clip, dot, norm
-
 from cocopt.kernels.dense.factor import assemble, back_substitute, factorise, forward_substitute
 from cocopt.kernels.dense.problem import evaluate
+from cocopt.kernels.rounding import rounding
+from cocopt.kernels.vectors import clip, dot, norm
 
 __all__ = ["Minimum", "minimise_over_box"]
 
@@ -151,9 +150,9 @@ def minimise_over_box(problem, work, x, u, last, keep_factor, gap):
                     x[j] = work.before[j] + work.step[j]
                 continue
         count, changes = find_free(problem, work, x, noise)
-        if began:
-            if not dense or (changes == 0 and (problem.h.shape[0] == 0 or remaining_gap(work, count) <= gap)):
-                return Minimum(True, count, dense, noise)
+        exact = not dense or (changes == 0 and problem.h.shape[0] == 0)
+        if began and (exact or (changes == 0 and remaining_gap(work, count) <= gap)):
+            return Minimum(True, count, dense, noise)
         if not (keep_factor and dense and changes == 0 and not began):
             dense, definite = factorise_hessian(problem, work, u, count)
             if not definite:

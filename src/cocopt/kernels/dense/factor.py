@@ -30,7 +30,7 @@ def add_matrix(M, weight, place, count, begun, U):
 
 @borrowing
 def assemble(problem, work, u, count):
-    """The Hessian's upper triangle in U; (False, its diagonal) if it is a multiple of the identity, which is not done."""
+    """The Hessian's upper triangle in U; (False, its diagonal) if it is a multiple of the identity."""
     U, place = work.U, work.place
     first, balls, quadratics = problem.b.shape[0], problem.radii.shape[0], problem.r.shape[0]
     diagonal, begun = 1.0, False

@@ -1,13 +1,11 @@
 """The step of the multipliers: the maximum of a concave quadratic within bounds, by an active-set method.
 
-max over d of ⟨ρ, d⟩ − ½dᵀS d with lo ≤ d ≤ hi and ⟨weight, d⟩ ≤ room. It begins at d = 0, moves the multipliers that are between their
-bounds, holds one that meets its bound, and releases the one at a bound that gains most.
+max over d of ⟨ρ, d⟩ − ½dᵀS d with lo ≤ d ≤ hi and ⟨weight, d⟩ ≤ room. It begins at d = 0, moves the multipliers that
+are between their bounds, holds one that meets its bound, and releases the one at a bound that gains most.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
-
-import numpy as np
 
 from cocopt.kernels._jit import borrowing
 
@@ -23,8 +21,8 @@ NOTHING, SUM = -1, -2  # what ends a step, if not a multiplier
 def solve_moving(work, count, sum_binds):
     """p = S⁻¹p and ones = S⁻¹weight on the multipliers that move; whether some row depends on others.
 
-    If the sum binds, a multiple of weight weightᵀ is added to S: that changes no step along which the sum stays, and there may be
-    one row more than S has dimensions.
+    If the sum binds, a multiple of weight weightᵀ is added to S: that changes no step along which the sum stays, and
+    there may be one row more than S has dimensions.
     """
     S, T, state, p, ones, weight = work.S, work.T, work.state, work.p, work.ones, work.weight
     square = 0.0

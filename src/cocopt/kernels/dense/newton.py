@@ -2,11 +2,11 @@
 
 The dual of argmin over lower ≤ x ≤ upper of ½‖x − y‖² + Σ_i most_i g_i(x)^+ is to maximise, over 0 ≤ u ≤ most, the
 minimum over the box of the Lagrangian ½‖x − y‖² + Σ u_i g_i(x). It is concave; its gradient is g(x(u)), and where the
-free coordinates F do not change its Hessian is −J_F H_FF⁻¹ J_Fᵀ, where J has the gradients of the rows and H is the Hessian of the
-Lagrangian. Every step maximises the quadratic model exactly (`best_step`). Along the step the model is improved for
+free coordinates F do not change its Hessian is −J_F H_FF⁻¹ J_Fᵀ: J has the gradients of the rows, H is the Hessian of
+the Lagrangian. Every step maximises the quadratic model exactly (`best_step`). Along the step the model is improved for
 quadratics: g falls like 1/(e + t)², as it does exactly if P is a multiple of the identity, and e follows from the
-third derivative. What was chosen is kept if g does not point back by more than it pointed ahead, else
-shortened; a single row is bracketed instead.
+third derivative. A step is kept if at its end g does not point back by more than it pointed ahead at its start, else
+a shorter one is searched for; the multiplier of a single row is bracketed instead.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing
-from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import clip, dot
-
+from cocopt.kernels._jit import borrowing, njit
 from cocopt.kernels.dense.descent import Minimum, minimise_over_box
 from cocopt.kernels.dense.factor import back_substitute, forward_substitute
 from cocopt.kernels.dense.multipliers import best_step
 from cocopt.kernels.dense.problem import gram_matrices
+from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
+from cocopt.kernels.vectors import clip, dot
 
 __all__ = ["maximise_dual"]
 
@@ -322,7 +321,7 @@ def narrow_bracket(work, u, bracket):
     return (lo, hi) if hi == np.inf or hi - lo > NARROW * hi else (0.0, np.inf)
 
 
-@borrowing
+@njit
 def maximise_dual(problem, work, x, u, warm):
     """x and u are the start and the result; returns a status.
 

@@ -94,8 +94,19 @@ def with_near_target(problem, x, u, share, memory):
 
 
 @borrowing
+def near_share(problem, x):
+    """By which share of y − x a target is about as far from x as x from 0; 1 if y is not far from x."""
+    length, away = norm(x), distance(x, problem.y)
+    return length / away if away > FAR_TARGET * length and length > 0.0 else 1.0
+
+
+@borrowing
 def solve_in_stages(problem, work, x, nu, memory):
-    """The solution in x, its multipliers in ν; returns a status. Far targets are replaced by a near one, and once more."""
+    """The solution in x, its multipliers in ν; returns a status.
+
+    For a far target a near one comes first, for a start: multipliers grow with the distance. And a near one comes
+    last, of which x is the solution, too: y − Σ ν_i ∇g_i has lost digits that x can have.
+    """
     near, near_most, u = memory
     load(problem, work, x, u)
     if not norm(problem.y) < np.inf:
@@ -103,16 +114,21 @@ def solve_in_stages(problem, work, x, nu, memory):
     for a in range(problem.radii.shape[0]):
         if not problem.radii[a] > 0.0:
             return UNCONVERGED
-    status = UNCONVERGED
-    for stage in range(2):
-        status = maximise_dual(problem, work, x, u, stage == 1)
-        length, away = norm(x), distance(x, problem.y)
-        if stage == 0:
-            for i in range(nu.shape[0]):
-                nu[i] = u[i]
-        if status != CONVERGED or away <= FAR_TARGET * length or length == 0.0:
-            break
-        problem = with_near_target(problem, x, u, length / away, (near, near_most))
+    warm, share = False, near_share(problem, x)
+    if share < 1.0:
+        nearer = with_near_target(problem, x, u, share, (near, near_most))
+        warm = maximise_dual(nearer, work, x, u, False) == CONVERGED
+        for i in range(u.shape[0]):
+            u[i] /= share
+        if not warm:
+            load(problem, work, x, u)
+    status = maximise_dual(problem, work, x, u, warm)
+    for i in range(nu.shape[0]):
+        nu[i] = u[i]
+    share = near_share(problem, x)
+    if status == CONVERGED and share < 1.0:
+        problem = with_near_target(problem, x, u, share, (near, near_most))
+        status = maximise_dual(problem, work, x, u, True)
     if status == CONVERGED and not is_solution(problem, work, x, u):
         status = UNCONVERGED
     return status
