@@ -101,10 +101,10 @@ def _flattened(constraint: Constraint) -> list[Constraint] | None:
     kind = type(constraint)
     if kind in (Quadratic, SecondOrder, NormBall, Affine):
         return [constraint]
-    if kind is Shifted:
+    if isinstance(constraint, Shifted) and kind is Shifted:
         shifted = _shifted(constraint)
         return None if shifted is None else [shifted]
-    if kind is not Stack:
+    if not isinstance(constraint, Stack) or kind is not Stack:
         return None
     members: list[Constraint] = []
     for member in constraint.members:
