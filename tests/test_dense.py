@@ -317,8 +317,9 @@ def test_what_is_left_to_other_methods() -> None:
         (box, Shifted(constraints.Norm1([0.0, 0.0], 1.0), [0.5])),
     ]:
         assert solve_dense(Request(K, g, y)) is None
-    assert cocopt.explain(box, Quadratic(np.eye(2), y, -1.0)).startswith("newton: ")
-    assert cocopt.explain(box, Stack([disc, Affine([1.0, 0.0], 0.5)])).startswith("newton: ")
+    dense = Quadratic([[2.0, 1.0], [1.0, 2.0]], y, -1.0)
+    assert cocopt.explain(box, dense).startswith("newton: ")
+    assert cocopt.explain(box, Stack([dense, Affine([1.0, 0.0], 0.5), disc])).startswith("newton: ")
 
 
 def test_shifted_rows_ellipsoids_and_cones_of_several_sizes() -> None:
