@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, njit
+from cocopt.kernels._jit import borrowing
 from cocopt.kernels.dense.descent import Minimum, minimise_over_box
 from cocopt.kernels.dense.factor import back_substitute, forward_substitute
 from cocopt.kernels.dense.multipliers import best_step
@@ -321,7 +321,7 @@ def narrow_bracket(work, u, bracket):
     return (lo, hi) if hi == np.inf or hi - lo > NARROW * hi else (0.0, np.inf)
 
 
-@njit
+@borrowing
 def maximise_dual(problem, work, x, u, warm):
     """x and u are the start and the result; returns a status.
 

@@ -114,24 +114,28 @@ def solve_in_stages(problem, work, x, nu, memory):
     for a in range(problem.radii.shape[0]):
         if not problem.radii[a] > 0.0:
             return UNCONVERGED
-    warm, share = False, near_share(problem, x)
-    if share < 1.0:
-        nearer = with_near_target(problem, x, u, share, (near, near_most))
-        warm = maximise_dual(nearer, work, x, u, False) == CONVERGED
-        for i in range(u.shape[0]):
-            u[i] /= share
-        if not warm:
-            load(problem, work, x, u)
-    status = maximise_dual(problem, work, x, u, warm)
-    for i in range(nu.shape[0]):
-        nu[i] = u[i]
-    share = near_share(problem, x)
-    if status == CONVERGED and share < 1.0:
-        problem = with_near_target(problem, x, u, share, (near, near_most))
-        status = maximise_dual(problem, work, x, u, True)
-    if status == CONVERGED and not is_solution(problem, work, x, u):
-        status = UNCONVERGED
-    return status
+    status, warm, present = UNCONVERGED, False, problem
+    for stage in range(3):
+        share = near_share(problem, x) if stage != 1 else 1.0
+        if share < 1.0:
+            present = with_near_target(problem, x, u, share, (near, near_most))
+        elif stage == 1:
+            present = problem
+        else:
+            continue
+        status = maximise_dual(present, work, x, u, warm)
+        warm = status == CONVERGED
+        if stage == 0:
+            for i in range(u.shape[0]):
+                u[i] /= share
+            if not warm:
+                load(problem, work, x, u)
+        elif not warm:
+            return status
+        if stage == 1:
+            for i in range(nu.shape[0]):
+                nu[i] = u[i]
+    return CONVERGED if is_solution(present, work, x, u) else UNCONVERGED
 
 
 @guvectorize(
