@@ -160,9 +160,9 @@ def _own_rows(K: ConvexSet) -> tuple[Array, Array, Rows, int] | None:
 
 def _ellipsoid(K: Ellipsoid) -> dict[str, Array]:
     """½(x − c)ᵀP⁻¹(x − c) − ½ ≤ 0, times the square of the largest semi-axis."""
-    A, b = K.cones().A[1:], K.cones().b[1:]  # ‖A x − b‖ ≤ the largest semi-axis
-    radius = float(K.cones().b[0])
-    return {"P": (A.T @ A)[None], "q": -(A.T @ b)[None], "r": np.array([0.5 * (b @ b - radius**2)])}
+    rows = K.axes.T * (K.sigma[0] / K.sigma)[:, None]  # ‖rows (x − c)‖ ≤ max σ
+    P, image = rows.T @ rows, rows @ K.center
+    return {"P": P[None], "q": -(P @ K.center)[None], "r": np.array([0.5 * (image @ image - K.sigma[0] ** 2)])}
 
 
 def _rows_of(member: Constraint, projects: bool) -> Rows:
