@@ -6,10 +6,11 @@ its optimality conditions:
 
 1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
 2. curved: compiled, for one curved row, or one row over a curved set (first stage only);
-3. daqp: an active-set solver, for polyhedra with more rows;
-4. clarabel: an interior-point solver, for everything that has a conic form;
-5. dual: for affine rows over a set that is known by its projection alone;
-6. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
+3. newton: compiled, for a few curved rows, dense ones and several among them (first stage only);
+4. daqp: an active-set solver, for polyhedra with more rows;
+5. clarabel: an interior-point solver, for everything that has a conic form;
+6. dual: for affine rows over a set that is known by its projection alone;
+7. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
+from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
@@ -47,7 +49,7 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_curved)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_curved, solve_dense)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (

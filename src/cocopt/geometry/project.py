@@ -83,7 +83,9 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
     'kernel: compiled, one row over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 1.0))
     'curved: compiled, a norm ball over a box'
-    >>> explain(Box(0.0, 1.0, dim=2), constraints.SecondOrder([[1.0, 0.0]], [0.0], [0.0, 1.0], 1.0))
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.Quadratic([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0], -1.0))
+    "newton: compiled, Newton's method for one row, curved ones among them"
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
     'clarabel: K and the constraint as stacked cones, an interior-point method'
     """
     check_arguments(K, constraint)

@@ -18,6 +18,7 @@ from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import nearly_feasible_point, solve_conic
 from cocopt.geometry.curved import curved_applies, describe_curved
+from cocopt.geometry.dense import newton_applies
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -68,6 +69,11 @@ def _describe_kernel(request: Request) -> str:
     return f"compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
 
 
+def _describe_newton(request: Request) -> str:
+    M = request.constraint.row_count
+    return f"compiled, Newton's method for {'one row' if M == 1 else f'{M} rows'}, curved ones among them"
+
+
 def _daqp_applies(request: Request) -> bool:
     K = request.K
     polyhedral = K.dim <= MAX_DENSE_DIM and request.constraint.affine() is not None and K.polyhedral() is not None
@@ -100,6 +106,7 @@ def _describe_dual(request: Request) -> str:
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
     Method("curved", curved_applies, None, describe_curved),
+    Method("newton", newton_applies, None, _describe_newton),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
@@ -197,9 +204,11 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             size = size_of(K, x)
             target, tau = nearer_target(point, x, size, distance)
             part = float(tau[0])
-            bounds = (None if bound is None else part * bound for bound in (each, of_sum))
+            bounds = [None if bound is None else part * bound for bound in (each, of_sum)]
             try:
-                found = _solve_near(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
+                found = _solve_near(
+                    request._replace(point=target, max_multiplier=bounds[0], max_multiplier_sum=bounds[1]), methods
+                )
             except SolverFailure:
                 break  # to nearer targets
             change, x = float(np.abs(found.point - x).max()), found.point
