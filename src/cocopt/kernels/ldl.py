@@ -76,8 +76,8 @@ def solve_factored(work, first, count):
 def update_factor(factor, count, first, move_up, weight, w):
     """Adds weight·w wᵀ to the factorised matrix of ``count`` rows, in the rows from ``first`` on.
 
-    Moves these ``move_up`` places up. Method C1 of Gill, Golub, Murray & Saunders (1974). False if that would be
-    inaccurate; ``w`` is overwritten.
+    Moves these ``move_up`` places up. Method C1 of Gill, Golub, Murray & Saunders (1974). Returns the first row where
+    that would be inaccurate, from which on the factor is invalid, else ``count``; ``w`` is overwritten.
     """
     for p in range(first, count):
         inverse, w_p = factor[p, p], w[p]
@@ -85,7 +85,7 @@ def update_factor(factor, count, first, move_up, weight, w):
         old_pivot = 0.0 if dependent else 1.0 / inverse
         pivot = old_pivot + weight * w_p * w_p
         if (dependent and p < count - 1) or not pivot > max(MIN_UPDATED_PIVOT, MIN_PIVOT_RATIO * old_pivot):
-            return False
+            return p
         beta = weight * w_p / pivot
         weight *= old_pivot / pivot
         for s in range(p + 1, count):
@@ -94,7 +94,7 @@ def update_factor(factor, count, first, move_up, weight, w):
             entry += beta * w[s]
             factor[p - move_up, s - move_up], factor[s - move_up, p - move_up] = entry * pivot, entry
         factor[p - move_up, p - move_up] = 1.0 / pivot
-    return True
+    return count
 
 
 @njit
@@ -106,5 +106,4 @@ def remove_from_factor(factor, count, removed, w):
         w[p] = factor[p, removed]
         for q in range(removed):
             factor[q, p - 1], factor[p - 1, q] = factor[q, p], factor[p, q]
-    valid = update_factor(factor, count, removed + 1, np.int64(1), 1.0 / factor[removed, removed], w)
-    return count - 1 if valid else removed
+    return update_factor(factor, count, removed + 1, np.int64(1), 1.0 / factor[removed, removed], w) - 1
