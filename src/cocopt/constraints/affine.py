@@ -11,6 +11,8 @@ from cocopt.arrays import (
     Array,
     ArrayLike,
     as_floats,
+    batch_shape,
+    broadcast,
     read_only_view,
 )
 from cocopt.cones import Cones
@@ -101,12 +103,11 @@ class Affine(Constraint):
     def select_unchecked(self, row: Any) -> Affine:
         if row.ndim == 0:
             return Affine(self.A[..., row, :][..., None, :], self.b[..., row][..., None])
-        A = np.broadcast_to(self.A, (*row.shape, *self.A.shape[-2:]))
-        b = np.broadcast_to(self.b, (*row.shape, self.row_count))
-        return Affine(
-            np.take_along_axis(A, row[..., None, None], axis=-2),
-            np.take_along_axis(b, row[..., None], axis=-1),
-        )
+        shape = batch_shape(("data", self.batch), ("row", row.shape))
+        A, b = broadcast(self.A, (*shape, *self.A.shape[-2:])), broadcast(self.b, (*shape, self.row_count))
+        trials = (np.arange(shape[0]),) if len(shape) == 1 else np.indices(shape, sparse=True)
+        index = (*trials, broadcast(row, shape))
+        return Affine(A[index][..., None, :], b[index][..., None])
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         return [("A", self.A, False), ("b", finite_part(self.b, np.inf), False)]

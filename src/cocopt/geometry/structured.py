@@ -51,7 +51,7 @@ def _row_count(request: Request) -> int | None:
 
 def _kernel_applies(request: Request) -> bool:
     rows = _row_count(request)
-    return rows is not None and rows <= kernel_rows(request.K, request.projects)
+    return rows is not None and rows <= kernel_rows(request.K)
 
 
 def _describe_kernel(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 from typing import Any, Self
 
@@ -98,7 +99,12 @@ class CappedSimplex(ConvexSet):
         return self.total
 
     def polyhedral(self) -> Polyhedral:
-        return Polyhedral(np.zeros(self.dim), self._upper, np.ones((1, self.dim)), np.array([self.total]), equalities=1)
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral:
+        form = np.zeros(self.dim), self._upper, np.ones((1, self.dim)), np.array([self.total])
+        return Polyhedral(*map(frozen, form), equalities=1)
 
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "caps": self.caps, "total": self.total}
