@@ -9,7 +9,7 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar, require_diameter
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.algorithms.queues import row_queues, row_subgradients, seen_row_count
+from cocopt.algorithms.queues import row_queues, seen_row_count, weighted_subgradients
 from cocopt.algorithms.surrogate import Surrogate
 from cocopt.arrays import Array, ArrayLike, all_finite, positive_int, scalar, squared_norm
 from cocopt.errors import InvalidInput
@@ -163,7 +163,7 @@ class DoubleQ(Learner):
             violated = violations > 0.0
             if violated.any():
                 weights = np.where(violated, surrogate.b * surrogate.weight(sums), 0.0)
-                p = p + np.vecmat(weights, row_subgradients(feedback))
+                p = p + weighted_subgradients(feedback, weights)
         if penalties is not None and t > 1:
             penalties = np.maximum((1.0 - 1.0 / self.horizon) * penalties + violations, minimum)
         p = self.K.project_direction_unchecked(p)

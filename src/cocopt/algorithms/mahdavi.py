@@ -8,7 +8,7 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar, require_diameter
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.algorithms.queues import row_queues, row_subgradients
+from cocopt.algorithms.queues import row_queues, weighted_subgradients
 from cocopt.algorithms.static_constraint import StaticConstraint
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.registry import register
@@ -131,7 +131,7 @@ class Mahdavi(Learner):
         eta, delta = mahdavi_constants(self.horizon, self._D, self.lipschitz, self.bound, M)
         direction = np.zeros(feedback.x.shape) if feedback.gradient is None else feedback.gradient
         if feedback.rows is not None and multipliers is not None:
-            direction = direction + np.vecmat(multipliers, row_subgradients(feedback))
+            direction = direction + weighted_subgradients(feedback, multipliers)
             rows = np.where(np.isneginf(feedback.rows), -self.bound, feedback.rows)  # idle rows are −∞
             ascent = rows - delta * eta * multipliers
             multipliers = np.maximum(multipliers + eta * ascent, 0.0)

@@ -8,7 +8,7 @@ from cocopt.algorithms.base import Feedback
 from cocopt.arrays import Array, all_finite
 from cocopt.errors import InvalidInput
 
-__all__ = ["row_queues", "row_subgradients", "seen_row_count"]
+__all__ = ["row_queues", "row_subgradients", "seen_row_count", "weighted_subgradients"]
 
 
 def row_queues(queues: Array | None, rows: Array, initial: float = 0.0) -> Array:
@@ -43,6 +43,15 @@ def row_subgradients(feedback: Feedback) -> Array:
     if not all_finite(jacobian):
         feedback.constraint.raise_nonfinite(feedback.x)
     return np.broadcast_to(jacobian, (*feedback.x.shape[:-1], *jacobian.shape[-2:]))
+
+
+def weighted_subgradients(feedback: Feedback, weights: Array) -> Array:
+    """Σ_i weights_i s_i of the rows' subgradients s_i at the action played, finite; weights (..., M)."""
+    assert feedback.constraint is not None
+    combined = feedback.constraint.combine_unchecked(feedback.x, weights)
+    if not all_finite(combined):
+        feedback.constraint.raise_nonfinite(feedback.x)
+    return combined
 
 
 def seen_row_count(queues: Array | None) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar, require_diameter
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.algorithms.queues import row_queues, row_subgradients
+from cocopt.algorithms.queues import row_queues, weighted_subgradients
 from cocopt.algorithms.static_constraint import StaticConstraint
 from cocopt.arrays import Array, ArrayLike, positive_int, scalar
 from cocopt.constraints import Constraint, Shifted
@@ -142,8 +142,8 @@ class YuNeely(Learner):
         constraint = feedback.constraint
         assert isinstance(constraint, Constraint)
         assert feedback.rows is not None
-        if constraint.affine() is not None:
-            return self.K.project_unchecked(target - np.vecmat(weights, row_subgradients(feedback)))
+        if constraint.affine() is not None or constraint.sparse_rows() is not None:
+            return self.K.project_unchecked(target - weighted_subgradients(feedback, weights))
         # on K every row is at least its value here less G D: shifted by that, no hinge is ever reached
         shift = self.lipschitz * self._D - feedback.rows
         return solve_hinge_prox(self.K, Shifted(constraint, shift), target, weights, "each").point

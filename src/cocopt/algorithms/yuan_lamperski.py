@@ -8,7 +8,7 @@ import numpy as np
 
 from cocopt.algorithms.base import Feedback, Learner, Update, check_lipschitz, optional_scalar
 from cocopt.algorithms.facts import Facts, Rate, Rates
-from cocopt.algorithms.queues import row_subgradients
+from cocopt.algorithms.queues import weighted_subgradients
 from cocopt.algorithms.step_state import rates_of_schedule
 from cocopt.arrays import ArrayLike, positive_int, scalar
 from cocopt.errors import InvalidInput
@@ -145,5 +145,5 @@ class YuanLamperski(Learner):
             memory = _Memory(max(memory.rows, rows.shape[-1]))
             if (rows > 0.0).any():
                 weights = np.maximum(rows, 0.0) / ((rows.shape[-1] + 1) * self.lipschitz**2)  # η_t λ_t
-                x = x - np.vecmat(weights, row_subgradients(feedback))
+                x = x - weighted_subgradients(feedback, weights)
         return Update(self.K.project_unchecked(x), memory, 0.0 if feedback.gradient is None else eta)

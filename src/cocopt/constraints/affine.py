@@ -25,6 +25,7 @@ from cocopt.constraints.base import (
 from cocopt.errors import InvalidInput
 from cocopt.kernels import contiguous
 from cocopt.registry import register
+from cocopt.sparse import SparseRows, is_sparse
 
 __all__ = ["Affine"]
 
@@ -36,6 +37,8 @@ class Affine(Constraint):
     Parameters
     ----------
     A : array (..., M, n), or (n,) for a single row
+        Or a sparse array of SciPy's, (M, n), in any format, which all trials share: then the constraint is a
+        [`SparseAffine`][cocopt.constraints.SparseAffine], which never makes it dense.
     b : array (..., M), or a number for a single row
         b_i = +inf switches row i off.
 
@@ -50,6 +53,19 @@ class Affine(Constraint):
     """
 
     __slots__ = ("A", "b", "batch", "dim", "row_count")
+
+    def __new__(cls, A: Any = None, b: Any = None) -> Any:
+        """A `SparseAffine` if A is sparse. (Without arguments when an object is copied.)"""
+        if type(A) is np.ndarray or not is_sparse(A):
+            return object.__new__(cls)
+        from cocopt.constraints.sparse_affine import SparseAffine
+
+        rhs = as_floats("b", b)
+        rows = SparseRows.of(A, contiguous(rhs.reshape(1) if rhs.ndim == 0 else rhs))
+        expected = (rows.start.size - 1,)
+        if rows.b.shape != expected:
+            raise InvalidInput(f"b: expected shape {expected} to match A {A.shape}, got {rhs.shape}")
+        return SparseAffine.of(rows)
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
         rows, rhs = as_floats("A", A), as_floats("b", b)

@@ -68,7 +68,7 @@ def _nearly_feasible_point(request: Request) -> Array:
     def polyak_step(x: Array) -> Array:
         rows = constraint.rows_unchecked(x)
         worst = int(np.argmax(rows))
-        slope = constraint.jacobian_unchecked(x)[worst]
+        slope = constraint.subgradient_unchecked(x, np.array(worst))
         steepness = float(slope @ slope)
         return max(float(rows[worst]), 0.0) / steepness * slope if steepness > 0.0 else np.zeros_like(x)
 

@@ -9,6 +9,7 @@ from cocopt.arrays import Array
 from cocopt.cones import Cones
 from cocopt.constraints import Constraint
 from cocopt.sets.base import ConvexSet
+from cocopt.sparse import SparseRows
 
 __all__ = ["CUT_ROUNDING", "CuttingPlanes", "Relaxed", "SetDistance"]
 
@@ -38,6 +39,10 @@ class Relaxed(Constraint):
     def affine(self) -> tuple[Array, Array] | None:
         rows = self.of.affine()
         return None if rows is None else (rows[0], rows[1] + self.t)
+
+    def sparse_rows(self) -> SparseRows | None:
+        rows = self.of.sparse_rows()
+        return None if rows is None else rows.with_b(rows.b + self.t)
 
     @property
     def conic(self) -> bool:

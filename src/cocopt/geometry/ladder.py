@@ -4,11 +4,12 @@ A request is solved in two stages. First all trials at once, by the compiled ker
 (`solve_batch`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
 its optimality conditions:
 
-1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
-2. daqp: an active-set solver, for polyhedra with more rows;
-3. clarabel: an interior-point solver, for everything that has a conic form;
-4. dual: for affine rows over a set that is known by its projection alone;
-5. cuts: for constraints that are known by value and subgradient alone.
+1. kernel: compiled, for boxes, balls and polyhedra with up to thousands of rows (first stage only);
+2. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
+3. daqp: an active-set solver, for polyhedra with more rows;
+4. clarabel: an interior-point solver, for everything that has a conic form;
+5. dual: for affine rows over a set that is known by its projection alone;
+6. cuts: for constraints that are known by value and subgradient alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from cocopt.errors import InfeasibleRound
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
+from cocopt.geometry.sparse import solve_sparse_batch
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
@@ -39,7 +41,7 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch,)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_sparse_batch)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (

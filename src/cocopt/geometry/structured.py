@@ -20,6 +20,7 @@ from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
 from cocopt.geometry.problem import Projection, Request, relative_violation
+from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
@@ -60,6 +61,12 @@ def _describe_kernel(request: Request) -> str:
     return f"compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
 
 
+def _describe_sparse(request: Request) -> str:
+    rows = request.constraint.sparse_rows()
+    assert rows is not None  # see `sparse_applies`
+    return f"compiled, Newton's method on the dual of {rows.row_count} rows with {rows.values.size} entries"
+
+
 def _daqp_applies(request: Request) -> bool:
     K = request.K
     polyhedral = K.dim <= MAX_DENSE_DIM and request.constraint.affine() is not None and K.polyhedral() is not None
@@ -81,7 +88,9 @@ def _clarabel_applies(request: Request) -> bool:
 
 
 def _dual_applies(request: Request) -> bool:
-    return request.constraint.affine() is not None and not np.isfinite(request.sum_bound)
+    constraint = request.constraint
+    affine = constraint.affine() is not None or constraint.sparse_rows() is not None
+    return affine and not np.isfinite(request.sum_bound)
 
 
 def _describe_dual(request: Request) -> str:
@@ -91,6 +100,7 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("sparse", sparse_applies, solve_sparse, _describe_sparse),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",

@@ -30,6 +30,7 @@ _KERNELS = {
     "persistent": (),  # its users import the package
     "simd.box_rows": ("box_rows_simd",),
     "rows_sum": ("ball_rows_sum", "box_rows_sum"),
+    "sparse": ("sparse_project",),
     "polyhedron": ("polyhedron_rows",),
     "ball": ("ball_rows",),
     "rows": ("box_rows",),
@@ -38,7 +39,7 @@ _KERNELS = {
     "simplex": ("simplex_halfspace",),
     "ledger": ("add_round",),
     "ledger_fold": ("fold",),
-    "values": ("affine_rows", "norm_loss"),
+    "values": ("affine_rows", "norm_loss", "sparse_rows"),
     "violation": ("affine_violation",),
 }
 _MEMORY = {"simd.lanes": ("lane_memory",), "workspace": ("workspace_memory",)}
