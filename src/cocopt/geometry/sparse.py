@@ -91,35 +91,35 @@ def _solve(
     used, norms, *entries, rhs = rows.unit_rows
     most = np.full((*shape, rows.row_count), np.inf)
     most[..., own:] = np.broadcast_to(bounds, (*shape, M))
-    begin = np.zeros(used.size) if start is None else start[used] * norms
-    y = contiguous(np.broadcast_to(point, (*shape, K.dim)))
+    y, limits = contiguous(np.broadcast_to(point, (*shape, K.dim))), contiguous(most[..., used] * norms)
+    begin = np.zeros(used.size) if start is None else np.minimum(start[used] * norms, limits)
     x, nu, status = kernels.sparse_project(
-        y, form.lower, form.upper, form.center, form.radius, *entries, rhs, most[..., used] * norms,
-        form.equalities, begin,
-    )  # fmt: skip
+        y, form.lower, form.upper, form.center, form.radius, *entries, rhs, limits, form.equalities, begin
+    )
     multipliers = np.zeros((*shape, rows.row_count))
-    multipliers[..., used] = nu / norms
+    multipliers[..., used] = np.where(nu == limits, most[..., used], nu / norms)  # exact at a bound
     zero = (rows.norms == 0.0) & (rows.b < 0.0)  # rows 0 ≤ b that hold nowhere: their multipliers are at their bounds
     multipliers[..., zero] = most[..., zero]
     hopeless = np.isinf(most[..., zero]).any(axis=-1)
-    good = (status != CONVERGED) | _is_optimal(request, form, bounds, x, multipliers)
+    good = (status != CONVERGED) | _is_optimal(request, form, most, x, multipliers)
     status = np.where(hopeless, INFEASIBLE, np.where(good, status, UNCONVERGED))
     return x, multipliers[..., own:], status
 
 
-def _is_optimal(request: Request, form: _Form, bounds: Array, x: Array, multipliers: Array) -> Any:  # bool (...)
-    """Whether x = P(y − Aᵀν) with P onto the box or ball, ν is 0 or at its bound where a row is not met, and x feasible."""
+def _is_optimal(request: Request, form: _Form, most: Array, x: Array, multipliers: Array) -> Any:  # bool (...)
+    """Whether x is feasible and P(y − Aᵀν), P onto the box or ball, and 0 ≤ ν ≤ most, each 0 where its row has slack."""
     K, constraint, point, *_ = request
-    nu = np.where(np.isfinite(multipliers), multipliers, 0.0)
-    z = point - form.rows.combine(nu)
+    rows, nu = form.rows, np.where(np.isfinite(multipliers), multipliers, 0.0)
+    z = point - rows.combine(nu)
     box = np.isinf(form.radius)
     nearest = np.minimum(np.maximum(z, form.lower), form.upper) if box else K.project_unchecked(z)
     size = np.linalg.norm(point, axis=-1) + np.linalg.norm(x, axis=-1)
     moved = np.linalg.norm(x - nearest, axis=-1)
-    values, nu = constraint.rows_unchecked(x), nu[..., form.own :]
-    excess = np.maximum(values, 0.0) / np.maximum(constraint.magnitude(x), 1e-300)
-    unmet = np.max(excess, axis=-1, initial=0.0, where=nu < bounds)  # (at its bound a row may be violated)
-    gap = (nu * np.abs(np.where((0.0 < nu) & (nu < bounds), values, 0.0))).sum(axis=-1)
+    values: Array = kernels.sparse_rows(rows.values, rows.places, rows.start, rows.b, x)
+    inside = ((nu <= most) & ((nu >= 0.0) | (np.arange(rows.row_count) < form.equalities))).all(axis=-1)
+    gap = np.abs(nu * np.where((nu != 0.0) & (nu < most), values, 0.0)).sum(axis=-1)
+    excess = np.maximum(values[..., form.own :], 0.0) / np.maximum(constraint.magnitude(x), 1e-300)
+    unmet = np.max(excess, axis=-1, initial=0.0, where=(nu < most)[..., form.own :])  # (at its bound it may be violated)
     outside = K.violation_unchecked(x) / np.maximum(np.abs(x).max(axis=-1), K.scale)
-    optimal = (moved <= OPTIMALITY_EXACT * size) & (gap <= OPTIMALITY_EXACT * size * size)
+    optimal = inside & (moved <= OPTIMALITY_EXACT * size) & (gap <= OPTIMALITY_EXACT * size * size)
     return optimal & (unmet <= FEASIBILITY) & (outside <= FEASIBILITY)
