@@ -167,6 +167,4 @@ def test_rows_over_a_product_of_polyhedra(seed: int) -> None:
     A = rng.normal(size=(4, 7))
     b, y = A @ inside + 0.05, 2.0 * rng.normal(size=7)
     x = cocopt.project(K, constraints.Affine(A, b), y)
-    np.testing.assert_allclose(
-        x, least_distance(np.concatenate([A, E]), np.concatenate([b, e]), y), rtol=0, atol=1e-9
-    )
+    np.testing.assert_allclose(x, least_distance(np.concatenate([A, E]), np.concatenate([b, e]), y), rtol=0, atol=1e-9)

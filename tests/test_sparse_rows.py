@@ -249,7 +249,9 @@ def test_a_feasible_target_is_returned_bit_for_bit() -> None:
     np.testing.assert_array_equal(cocopt.project(Box(0.0, 1.0, dim=50), constraints.Affine(A, b), y), y)
 
 
-@pytest.mark.parametrize("K", [Box(0.0, 1.0, dim=3), Ball(0.5, 1.0, dim=3), Simplex(3), L1Ball(0.0, 1.0, dim=3)], ids=repr)
+@pytest.mark.parametrize(
+    "K", [Box(0.0, 1.0, dim=3), Ball(0.5, 1.0, dim=3), Simplex(3), L1Ball(0.0, 1.0, dim=3)], ids=repr
+)
 def test_rows_without_a_common_point(K: cocopt.ConvexSet) -> None:
     A, b = np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), np.array([0.2, -0.6])
     g, dense = pair(A, b)
@@ -432,7 +434,9 @@ def test_states_keep_sparse_rows(name: str, tmp_path: Path) -> None:
 def test_forged_sparse_rows_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     learner = cocopt.CLASP(Box(0.0, 1.0, dim=3), window=2)
-    learner.tell(losses.Linear(np.ones(3)), constraints.Affine(sp.csr_array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]), [9.0, 9.0]))
+    learner.tell(
+        losses.Linear(np.ones(3)), constraints.Affine(sp.csr_array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]), [9.0, 9.0])
+    )
     learner.save(path)
     header, arrays = state.read(path)
     assert type(load(path, forge(header, arrays))) is cocopt.CLASP

@@ -151,7 +151,7 @@ class SparseRows:
         fits = start.shape == (self.row_count + 1,) and start[0] == 0 and start[-1] == places.size == self.values.size
         if not (fits and (np.diff(start) >= 0).all()):
             raise InvalidInput(f"start: expected where the entries of each of {self.row_count} rows begin, got others")
-        inside = bool(((0 <= places) & (places < self.dim)).all())
+        inside = bool(((places >= 0) & (places < self.dim)).all())
         inner = np.ones(max(places.size - 1, 0), dtype=bool)
         inner[start[1:-1][(start[1:-1] > 0) & (start[1:-1] < places.size)] - 1] = False  # the next one is another row's
         if not (inside and (np.diff(places) > 0)[inner].all()):

@@ -55,7 +55,7 @@ class Affine(Constraint):
     __slots__ = ("A", "b", "batch", "dim", "row_count")
 
     def __new__(cls, A: Any = None, b: Any = None) -> Any:
-        """A `SparseAffine` if A is sparse. (Without arguments when an object is copied.)"""
+        """A `SparseAffine` if A is sparse; there are no arguments when an object is copied."""
         if type(A) is np.ndarray or not is_sparse(A):
             return object.__new__(cls)
         from cocopt.constraints.sparse_affine import SparseAffine

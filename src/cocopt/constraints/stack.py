@@ -102,7 +102,7 @@ class Stack(Constraint):
         return np.concatenate(A, axis=-2), np.concatenate(b, axis=-1)
 
     def sparse_rows(self) -> SparseRows | None:
-        """Dense rows among sparse ones become sparse; None if none are sparse, or some not affine, or of many trials."""
+        """Dense rows among sparse ones become sparse; None if none is sparse, or some are not affine or have trials."""
         if self.batch or all(member.sparse_rows() is None for member in self.members):
             return None
         pieces = []

@@ -52,7 +52,7 @@ def solve_sparse_batch(request: Request) -> Batch | None:
     shape = trial_shape(constraint, request.point)
     each = request.max_multiplier
     bounds = np.full(constraint.row_count, np.inf) if each is None else each
-    return *_solve(request, _form(request.K, constraint.sparse_rows()), bounds, None, shape), "sparse"
+    return *_solve_trials(request, _form(request.K, constraint.sparse_rows()), bounds, None, shape), "sparse"
 
 
 def solve_sparse(request: Request) -> Solution:
@@ -63,7 +63,7 @@ def solve_sparse(request: Request) -> Solution:
     start, infeasible = interior_multipliers(*form[:5], form.equalities, request.point)
     if infeasible:
         return Solution(request.point, np.full(request.constraint.row_count, np.nan), INFEASIBLE)
-    x, nu, status = _solve(request, form, request.row_bounds, start, ())
+    x, nu, status = _solve_trials(request, form, request.row_bounds, start, ())
     return Solution(x, nu, int(status))
 
 
@@ -80,7 +80,7 @@ def _form(K: ConvexSet, rows: SparseRows | None) -> _Form:
     return _Form(lower, upper, np.zeros(K.dim), np.inf, rows, b.size, equalities)
 
 
-def _solve(
+def _solve_trials(
     request: Request, form: _Form, bounds: Array, start: Array | None, shape: tuple[int, ...]
 ) -> tuple[Array, Array, Any]:
     """(points, multipliers of the constraint's rows, statuses) of trials of that shape, from multipliers or from 0."""
@@ -89,12 +89,13 @@ def _solve(
     if not np.isfinite(rows.values).all() or not (rows.b > -np.inf).all():
         constraint.raise_nonfinite(point)
     used, norms, *entries, rhs = rows.unit_rows
+    equalities = np.count_nonzero(used < form.equalities)
     most = np.full((*shape, rows.row_count), np.inf)
     most[..., own:] = np.broadcast_to(bounds, (*shape, M))
     y, limits = contiguous(np.broadcast_to(point, (*shape, K.dim))), contiguous(most[..., used] * norms)
     begin = np.zeros(used.size) if start is None else np.minimum(start[used] * norms, limits)
     x, nu, status = kernels.sparse_project(
-        y, form.lower, form.upper, form.center, form.radius, *entries, rhs, limits, form.equalities, begin
+        y, form.lower, form.upper, form.center, form.radius, *entries, rhs, limits, equalities, begin
     )
     multipliers = np.zeros((*shape, rows.row_count))
     multipliers[..., used] = np.where(nu == limits, most[..., used], nu / norms)  # exact at a bound
@@ -107,7 +108,7 @@ def _solve(
 
 
 def _is_optimal(request: Request, form: _Form, most: Array, x: Array, multipliers: Array) -> Any:  # bool (...)
-    """Whether x is feasible and P(y − Aᵀν), P onto the box or ball, and 0 ≤ ν ≤ most, each 0 where its row has slack."""
+    """Whether x is feasible and P(y − Aᵀν), P onto the box or ball, and 0 ≤ ν ≤ most, 0 where a row has slack."""
     K, constraint, point, *_ = request
     rows, nu = form.rows, np.where(np.isfinite(multipliers), multipliers, 0.0)
     z = point - rows.combine(nu)
@@ -119,7 +120,8 @@ def _is_optimal(request: Request, form: _Form, most: Array, x: Array, multiplier
     inside = ((nu <= most) & ((nu >= 0.0) | (np.arange(rows.row_count) < form.equalities))).all(axis=-1)
     gap = np.abs(nu * np.where((nu != 0.0) & (nu < most), values, 0.0)).sum(axis=-1)
     excess = np.maximum(values[..., form.own :], 0.0) / np.maximum(constraint.magnitude(x), 1e-300)
-    unmet = np.max(excess, axis=-1, initial=0.0, where=(nu < most)[..., form.own :])  # (at its bound it may be violated)
+    required = (nu < most)[..., form.own :]  # a row may be violated if its multiplier is at its bound
+    unmet = np.max(excess, axis=-1, initial=0.0, where=required)
     outside = K.violation_unchecked(x) / np.maximum(np.abs(x).max(axis=-1), K.scale)
     optimal = inside & (moved <= OPTIMALITY_EXACT * size) & (gap <= OPTIMALITY_EXACT * size * size)
     return optimal & (unmet <= FEASIBILITY) & (outside <= FEASIBILITY)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt.arrays import Array, all_finite, ignore_fp_warnings
 from cocopt.cones import Cones
@@ -223,7 +224,7 @@ def _has_affine_rows(constraint: Constraint) -> bool:
     return constraint.affine() is not None or constraint.sparse_rows() is not None
 
 
-def _normals(constraint: Constraint, points: Array, t: Array, i: Array) -> Array:
+def _normals(constraint: Constraint, points: Array, t: NDArray[np.intp], i: NDArray[np.intp]) -> Array:
     """Subgradients of the rows i of the rounds t; of constraints of several kinds only these."""
     if isinstance(constraint, MixedConstraint):
         point = points.reshape(-1, points.shape[-1])[0]

@@ -200,7 +200,7 @@ def eliminate(work, count):
         degree[p] = entries
     left = count
     while left > 0:
-        p, least = np.int64(-1), count + 1
+        p, least = -1, count + 1
         for q in range(count):
             if 0 <= degree[q] < least:
                 p, least = q, degree[q]
@@ -390,8 +390,8 @@ _FLOATS, _INTS = "float64[::1]", "int64[::1]"
 
 @guvectorize(
     [
-        f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}, {_INTS}, {_INTS}, "
-        f"{_FLOATS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}"
+        f"{_FLOATS}, {_FLOATS}, {_FLOATS}, {_FLOATS}, float64, {_FLOATS}, {_INTS}, {_INTS}, {_FLOATS}, {_INTS}, "
+        f"{_INTS}, {_FLOATS}, {_FLOATS}, int64, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}"
     ],
     "(n),(n),(n),(n),(),(z),(z),(p),(z),(z),(c),(m),(m),(),(m)->(n),(m),()",
 )

@@ -103,8 +103,8 @@ class CappedSimplex(ConvexSet):
 
     @cached_property
     def _polyhedral(self) -> Polyhedral:
-        form = np.zeros(self.dim), self._upper, np.ones((1, self.dim)), np.array([self.total])
-        return Polyhedral(*map(frozen, form), equalities=1)
+        lower, row = np.zeros(self.dim), np.ones((1, self.dim))
+        return Polyhedral(lower, self._upper, row, np.array([self.total]), equalities=1).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "caps": self.caps, "total": self.total}

@@ -108,7 +108,7 @@ class Halfspace(ConvexSet):
     @cached_property
     def _polyhedral(self) -> Polyhedral:
         free = np.full(self.dim, np.inf)
-        return Polyhedral(*map(frozen, (-free, free, self._unit[None, :], np.array([self._offset]))))
+        return Polyhedral(-free, free, self._unit[None, :], np.array([self._offset])).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"a": self.a, "b": self.b}

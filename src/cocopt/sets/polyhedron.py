@@ -124,7 +124,7 @@ class Polyhedron(ConvexSet):
         sign, limit = rows[row, column], rhs[row]  # the rows are of length 1: the entry is 1 or −1
         np.minimum.at(upper, column[sign > 0], limit[sign > 0])
         np.maximum.at(lower, column[sign < 0], -limit[sign < 0])
-        return Polyhedral(*map(frozen, (lower, upper, self._rows[~single], self._rhs[~single])))
+        return Polyhedral(lower, upper, self._rows[~single], self._rhs[~single]).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"A": self.A, "b": self.b}

@@ -125,9 +125,13 @@ class Product(ConvexSet):
         # equality rows come first
         A = [p.A[: p.equalities] for p in parts] + [p.A[p.equalities :] for p in parts]
         b = [p.b[: p.equalities] for p in parts] + [p.b[p.equalities :] for p in parts]
-        lower, upper = [p.lower for p in parts], [p.upper for p in parts]
-        form = (frozen(np.concatenate(pieces)) for pieces in (lower, upper, A, b))
-        return Polyhedral(*form, sum(p.equalities for p in parts))
+        return Polyhedral(
+            np.concatenate([p.lower for p in parts]),
+            np.concatenate([p.upper for p in parts]),
+            np.concatenate(A),
+            np.concatenate(b),
+            sum(p.equalities for p in parts),
+        ).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"sets": list(self.sets)}

@@ -95,8 +95,8 @@ class Simplex(ConvexSet):
 
     @cached_property
     def _polyhedral(self) -> Polyhedral:
-        form = np.zeros(self.dim), np.full(self.dim, np.inf), np.ones((1, self.dim)), np.array([self.total])
-        return Polyhedral(*map(frozen, form), equalities=1)
+        lower, upper = np.zeros(self.dim), np.full(self.dim, np.inf)
+        return Polyhedral(lower, upper, np.ones((1, self.dim)), np.array([self.total]), equalities=1).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "total": self.total}

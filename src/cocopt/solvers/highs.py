@@ -92,16 +92,16 @@ def least_violation(poly: Polyhedral, rows: Any, rhs: Array, scale: Array) -> tu
     free, cost, own_rows = (
         np.array([np.inf]),
         np.append(np.zeros(lower.size), 1.0),
-        stacked.beside(A, np.zeros((b.size, 1))),
+        stacked.append_column(A, np.zeros((b.size, 1))),
     )
     best, point, reported = (np.inf, np.inf), None, UNCONVERGED
     for length, unit in product(lengths, _units(float(scale.max()), float(scale.min()))):
         size = np.maximum(scale / unit, 1.0)
-        relaxed = stacked.beside(stacked.times(1.0 / size, rows), -(scale / unit / size)[:, None])
+        relaxed = stacked.append_column(stacked.times(1.0 / size, rows), -(scale / unit / size)[:, None])
         lifted = poly._replace(  # in x and t
             lower=np.concatenate([lower, -free]),
             upper=np.concatenate([upper, free]),
-            A=stacked.above(own_rows[:equalities], relaxed, own_rows[equalities:]),
+            A=stacked.concatenate(own_rows[:equalities], relaxed, own_rows[equalities:]),
             b=np.concatenate([b[:equalities], rhs / size, b[equalities:]]),
         )
         solution = solve_lp(cost, lifted, length)
@@ -154,13 +154,13 @@ class _Stacked(NamedTuple):
         """Each row multiplied by its factor."""
         return A.multiply(factor[:, None]).tocsr() if self.sparse else factor[:, None] * A
 
-    def beside(self, A: Any, column: Array) -> Any:
+    def append_column(self, A: Any, column: Array) -> Any:
         """One more column."""
         from scipy.sparse import hstack
 
         return hstack([A, self.like(column)], format="csr") if self.sparse else np.hstack([A, column])
 
-    def above(self, *pieces: Any) -> Any:
+    def concatenate(self, *pieces: Any) -> Any:
         """One matrix above the other."""
         from scipy.sparse import vstack
 

@@ -50,8 +50,9 @@ def interior_multipliers(
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-    matrix, right = sparse.vstack(pieces, format="csc"), np.concatenate(sides) / unit
-    result = clarabel.DefaultSolver(sparse.eye_array(n, format="csc"), -point / unit, matrix, right, cones, settings).solve()
+    matrix, b = sparse.vstack(pieces, format="csc"), np.concatenate(sides) / unit
+    square = sparse.eye_array(n, format="csc")
+    result = clarabel.DefaultSolver(square, -point / unit, matrix, b, cones, settings).solve()
     nu, slack = (np.array(part)[: used.size] for part in (result.z, result.s))
     small = np.abs(nu) <= NEGLIGIBLE * np.maximum(np.abs(slack), np.abs(nu).max(initial=0.0))
     small[:equal] = False
