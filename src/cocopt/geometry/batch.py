@@ -115,7 +115,7 @@ def _solve_box(
 def _solve_polyhedron(polyhedral: Polyhedral, A: Array, b: Array, point: Array, max_multiplier: Array | None) -> Batch:
     """Several rows over a polyhedron, their multipliers bounded one by one."""
     M, n = A.shape[-2:]
-    own, equalities = map(contiguous, polyhedral[:4]), polyhedral.equalities
+    own, equalities = map(contiguous, polyhedral[:4]), _as_array(polyhedral.equalities)
     rows, memory = (contiguous(A), contiguous(b)), kernels.workspace_memory(polyhedral.b.size + M, n)
     bounds = _row_bounds(max_multiplier, M)
     return *kernels.polyhedron_rows(point, *own, equalities, *rows, bounds, *memory), "kernel"
@@ -187,6 +187,11 @@ def _row_bounds(max_multiplier: Array | None, M: int) -> Array:
     if max_multiplier is None:
         return _unbounded(M)
     return contiguous(np.broadcast_to(max_multiplier, (*max_multiplier.shape[:-1], M)))
+
+
+@cache
+def _as_array(count: int) -> Any:
+    return np.array(count)
 
 
 @cache
