@@ -210,6 +210,19 @@ def test_ten_thousand_dimensions_are_exact_and_never_dense(M: int) -> None:
     assert_kkt(A, b, y, 0.0, 1.0, found.point, found.multipliers)
 
 
+@pytest.mark.parametrize("M", [100, 200])
+def test_rows_that_push_nearly_all_their_coordinates_to_bounds(M: int) -> None:
+    """Nearly all rows bind, and at times none of a row's coordinates is between its bounds."""
+    n = 10_000
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        A = 2.0 * sp.csr_array(sp.random_array((M, n), density=0.001, rng=rng))
+        b, y = rng.uniform(size=M), rng.uniform(-1, 2, n)
+        found = solve_projection(Box(0.0, 1.0, dim=n), constraints.Affine(A, b), y)
+        assert (found.multipliers > 0).sum() > 0.9 * M
+        assert_kkt(A, b, y, 0.0, 1.0, found.point, found.multipliers)
+
+
 @pytest.mark.parametrize(("n", "M", "density"), [(40, 120, 0.1), (100, 300, 0.05), (60, 30, 0.5)])
 def test_crowded_rows(n: int, M: int, density: float) -> None:
     for seed in range(5):

@@ -4,8 +4,10 @@ As in `cocopt.kernels.active_set` the dual has one multiplier per row, 0 ≤ ν_
 equalities), x(ν) = P_K(y − Aᵀν), and r(ν) = A x(ν) − b is its gradient. All rows that can move move at once: a
 semismooth Newton method (Qi & Sun 1993) with the matrix A D Aᵀ + δ I, D the derivative of P_K, on the rows whose
 multiplier is positive or should be. Rows whose multiplier would meet a bound stop there, and the others are solved for
-again (a block of pivots, as of Júdice & Pires 1994); a line search along the step makes the dual grow. The matrix is
-sparse as A is: it is eliminated in the order of least degree, and what becomes dense by Cholesky's method.
+again (a block of pivots, as of Júdice & Pires 1994); a line search along the step makes the dual grow. Over a box rows
+that have little in common are first moved one by one (Hildreth 1957), and again where the line search has to stop
+early. The matrix is sparse as A is: it is eliminated in the order of least degree, and what becomes dense by
+Cholesky's method.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -28,10 +30,12 @@ MAX_ACTIVE = 3000  # rows that move at once, since their matrix is stored in ful
 MAX_BLOCKS = 6  # in so many blocks at most multipliers meet their bounds in one step
 MAX_TRIES = 8  # each with a larger δ, of one step
 MAX_SEARCH = 60  # points on the line of one step
+MAX_ROW_SEARCH = 40  # the same where a single row moves
+NEARLY_MET = 0.01  # the share of its residual that may be left then
 LEAST_DELTA, LARGEST_DELTA = 1e-13, 0.1  # δ falls with the residuals between these: convergence stays superlinear
 DELTA_GROWTH = 100.0
-ENOUGH = 0.5  # a step is taken in full if the slope at its end has fallen to between −this and 1 of that at its start
-NEARLY = 0.2  # the same for a point on its line
+ENOUGH = 0.5  # a step ends where the slope has fallen to this share of that at its start, of either sign
+LONGEST = 1e9  # how much longer a step may become
 DENSE = 0.7  # from this share of entries on what is left of the matrix is dense
 UNBOUNDED = 1e9  # multipliers of this size, in units of the data, are a sign of rows without a common point
 
@@ -294,30 +298,93 @@ def find_step(problem, work, nu, count, delta, scale):
 
 @njit
 def take_step(problem, work, nu, x, slope):
-    """Moves ν along the step to where the dual's slope has fallen enough; returns what `evaluate` does."""
+    """Moves ν along the step until the dual's slope has fallen enough; returns what `evaluate` does, and the share."""
     new, residual, step = work.new_multiplier, work.new_residual, work.step
-    low, high, low_slope, high_slope, s = 0.0, 1.0, slope, 0.0, 1.0
+    low, high, low_slope, high_slope, s, kept = 0.0, np.inf, slope, 0.0, 1.0, 0
     found = (0.0, 0.0, 1.0)
-    for tried in range(MAX_SEARCH):
+    for _ in range(MAX_SEARCH):
+        at = 0.0
         for i in range(nu.shape[0]):
-            # clipped for rounding
             new[i] = nu[i] + s * step[i]
             if i >= problem.equalities:
                 new[i] = clip(new[i], 0.0, problem.max_multiplier[i])
         found = evaluate(problem, work, new, residual, x)
-        at = dot(step, residual)
-        if at >= -ENOUGH * slope if tried == 0 else abs(at) <= NEARLY * slope:
+        for i in range(nu.shape[0]):
+            at += (new[i] - nu[i]) * residual[i]
+        at /= s  # positive: the dual, which is concave, has grown
+        if abs(at) <= ENOUGH * slope or (at > 0.0 and s > LONGEST):
             break
-        if at > 0.0:  # regula falsi, after Illinois: an end that stays counts half
-            low, low_slope, high_slope = s, at, 0.5 * high_slope
+        if at > 0.0:
+            low, low_slope, kept = s, at, max(kept, 0) + 1
         else:
-            high, high_slope, low_slope = s, at, (0.5 if tried > 1 else 1.0) * low_slope
-        s = low + (high - low) * low_slope / (low_slope - high_slope)
+            high, high_slope, kept = s, at, min(kept, 0) - 1
+        if high == np.inf:
+            s *= 4.0
+            continue
+        # regula falsi, after Illinois: an end that stays counts half
+        low_share, high_share = 0.5 if kept < -1 else 1.0, 0.5 if kept > 1 else 1.0
+        s = low + (high - low) * low_share * low_slope / (low_share * low_slope - high_share * high_slope)
         if not low < s < high:
             s = 0.5 * (low + high)
     for i in range(nu.shape[0]):
         nu[i], work.residual[i] = new[i], residual[i]
-    return found
+    return *found, s
+
+
+@njit
+def row_value(problem, z, i, moved):
+    """(g_i, minus its slope) at P(z − moved·a_i), P onto the box."""
+    rows, value, slope = problem.rows, -problem.rhs[i], 0.0
+    for k in range(rows.start[i], rows.start[i + 1]):
+        j, a = rows.places[k], rows.values[k]
+        new = z[j] - moved * a
+        x = clip(new, problem.lower[j], problem.upper[j])
+        value += a * x
+        slope += a * a if x == new else 0.0
+    return value, slope
+
+
+@njit
+def move_row(problem, z, i, nu, tol):
+    """By how much the multiplier ν of row i moves so that its residual nearly vanishes, the others fixed."""
+    value, slope = row_value(problem, z, i, 0.0)
+    least = -nu if i >= problem.equalities else -np.inf
+    most = problem.max_multiplier[i] - nu if i >= problem.equalities else np.inf
+    if abs(value) <= tol or (value > 0.0 and most <= 0.0) or (value < 0.0 and least >= 0.0):
+        return 0.0
+    enough, low, high = NEARLY_MET * abs(value), 0.0, np.inf if value > 0.0 else -np.inf  # the root is between these
+    moved, last = 0.0, abs(value)
+    for _ in range(MAX_ROW_SEARCH):
+        newton = moved + value / slope if slope > 0.0 else 2.0 * moved + np.sign(value) * last
+        if abs(high) < np.inf and not min(low, high) < newton < max(low, high):
+            newton = 0.5 * (low + high)
+        moved = clip(newton, least, most)
+        value, slope = row_value(problem, z, i, moved)
+        ahead = (value > 0.0) == (high > low)  # the root is farther away
+        if abs(value) <= enough or (ahead and not least < moved < most):
+            return moved
+        if ahead:
+            low = moved
+        else:
+            high = moved
+    return low
+
+
+@njit
+def sweep(problem, work, nu, x, tol):
+    """Moves the multipliers of all rows, one after the other; returns what `evaluate` does.
+
+    z, which `evaluate` leaves in ``change``, follows them.
+    """
+    z, rows = work.change, problem.rows
+    for i in range(nu.shape[0]):
+        moved = move_row(problem, z, i, nu[i], tol)
+        if moved != 0.0:
+            new = nu[i] + moved
+            nu[i] = clip(new, 0.0, problem.max_multiplier[i]) if i >= problem.equalities else new
+            for k in range(rows.start[i], rows.start[i + 1]):
+                z[rows.places[k]] -= moved * rows.values[k]
+    return evaluate(problem, work, nu, work.residual, x)
 
 
 @njit
@@ -328,7 +395,9 @@ def maximise_dual(problem, work, nu, x):
     reach = 1e-300
     for j in range(x.shape[0]):
         reach = max(reach, abs(x[j]), abs(problem.target[j]))
-    worst, size = 0.0, y_norm + x_norm
+    worst, size, box = 0.0, y_norm + x_norm, problem.radius == np.inf
+    if box:
+        x_norm, total, scale = sweep(problem, work, nu, x, eps * (size + total))
     for _ in range(MAX_STEPS):
         size = y_norm + x_norm
         noise = eps * (size + total)
@@ -348,7 +417,9 @@ def maximise_dual(problem, work, nu, x):
             count, worst = choose_rows(problem, work, nu, noise, eps)
         if not slope > 0.0:
             break
-        x_norm, total, scale = take_step(problem, work, nu, x, slope)
+        x_norm, total, scale, share = take_step(problem, work, nu, x, slope)
+        if share != 1.0 and box:  # one row has held up all others, or pushed them: each by itself can go on
+            x_norm, total, scale = sweep(problem, work, nu, x, noise)
     return CONVERGED if worst <= 0.1 * SATISFIED * size else UNCONVERGED
 
 
