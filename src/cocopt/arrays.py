@@ -42,6 +42,7 @@ __all__ = [
     "make_tuple",
     "nonnegative_int",
     "one_of",
+    "plain_system",
     "positive_int",
     "read_only_view",
     "require_finite",
@@ -60,6 +61,24 @@ def as_floats(name: str, value: ArrayLike) -> Array:
     if array.size == 0:
         raise InvalidInput(f"{name}: expected at least one number, got an empty array of shape {array.shape}")
     return array
+
+
+def plain_system(A: Any, b: Any) -> tuple[Array, Array] | None:
+    """A (M, n) and b (M) if they are contiguous float64 arrays that fit: the usual case, found by few comparisons."""
+    if (
+        type(A) is np.ndarray
+        and type(b) is np.ndarray
+        and A.dtype is _FLOAT
+        and b.dtype is _FLOAT
+        and A.ndim == 2
+        and b.ndim == 1
+        and len(A) == len(b)
+        and A.size > 0
+        and A.flags.c_contiguous
+        and b.flags.c_contiguous
+    ):
+        return A, b
+    return None
 
 
 def as_integers(name: str, value: ArrayLike, expected: str = "integers") -> NDArray[np.integer[Any]]:

@@ -191,6 +191,17 @@ class Ledger:
             _ZERO if infeasible is None else infeasible,
         )
 
+    @property
+    def sums(self) -> Array:
+        """The sums as the kernels have them, in pairs (sum, carry), of shape (..., 14); not to be changed."""
+        return self._sums
+
+    def with_sums(self, sums: Array) -> Ledger:
+        """The ledger after one more round, whose sums a kernel has found."""
+        ledger = object.__new__(Ledger)
+        ledger._rounds, ledger._history, ledger._sums = self._rounds + 1, self._history, sums
+        return ledger
+
     def _plus(
         self, kernel: Any, rounds: int, loss: ArrayLike, rows: ArrayLike, past: ArrayLike, infeasible: ArrayLike
     ) -> tuple[Ledger, Value]:

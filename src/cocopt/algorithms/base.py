@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cocopt import registry, state
 from cocopt.algorithms.facts import Facts, Rates
+from cocopt.algorithms.single_stream import SingleStream
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -146,6 +147,8 @@ class Learner(ABC):
     agents: int | None = None
     #: whether the memory may grow with the number of rounds
     grows: bool = False
+    #: what plays a usual round of one stream by one compiled call; None if every round is played in the ordinary way
+    stream: SingleStream | None = None
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
@@ -239,6 +242,12 @@ class Learner(ABC):
             The action that was really executed, if it differed from `ask`.
         """
         before = self._state
+        if played is None and self.stream is not None:
+            done = self.stream.play(before, loss, constraint)
+            if done is not None:
+                t, losses, x, ledger, memory, record = done
+                self._state = make_tuple(_State, (t, losses, x, ledger, memory))
+                return make_tuple(Round, record)
         try:
             feedback = self._evaluate_round(before, loss, constraint, played)
             update = self.update(before.memory, feedback)

@@ -10,6 +10,7 @@ import numpy as np
 from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
 from cocopt.algorithms.facts import Facts, Rate, Rates
+from cocopt.algorithms.single_stream import SingleStream
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
 from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
 from cocopt.errors import InvalidInput
@@ -108,6 +109,8 @@ class CLASP(Learner):
         self.window = None if window is None else positive_int("window", window)
         self.history = None if self.window == 1 else "hist" if self.window is None else "window"
         self.grows = self.window is None
+        if type(self) is CLASP and self.window == 1 and not self.batch:
+            self.stream = SingleStream.begin(K, self.steps, one_row=self.rows == "worst")
 
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from cocopt.arrays import (
     as_floats,
     batch_shape,
     broadcast,
+    plain_system,
     read_only_view,
 )
 from cocopt.cones import Cones
@@ -52,22 +53,24 @@ class Affine(Constraint):
     array([ 1., -1.])
     """
 
-    __slots__ = ("A", "b", "batch", "dim", "row_count")
+    __slots__ = ("A", "_entries", "b", "batch", "dim", "row_count")
 
-    def __new__(cls, A: Any = None, b: Any = None) -> Any:
-        """A `SparseAffine` if A is sparse; there are no arguments when an object is copied."""
-        if type(A) is np.ndarray or not is_sparse(A):
-            return object.__new__(cls)
-        from cocopt.constraints.sparse_affine import SparseAffine
-
-        rhs = as_floats("b", b)
-        rows = SparseRows.of(A, contiguous(rhs.reshape(1) if rhs.ndim == 0 else rhs))
-        expected = (rows.start.size - 1,)
-        if rows.b.shape != expected:
-            raise InvalidInput(f"b: expected shape {expected} to match A {A.shape}, got {rhs.shape}")
-        return SparseAffine.of(rows)
+    A: Array
+    b: Array
+    batch: tuple[int, ...]
+    row_count: int
+    dim: int
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
+        plain = plain_system(A, b)
+        if plain is not None:  # the usual case, in half the time
+            self.A, self.b = plain
+            self.batch = ()
+            self.row_count, self.dim = self.A.shape
+            return
+        if is_sparse(A):
+            self._become_sparse(A, as_floats("b", b))
+            return
         rows, rhs = as_floats("A", A), as_floats("b", b)
         if rows.ndim < 2:
             if rows.ndim == 0:
@@ -78,9 +81,21 @@ class Affine(Constraint):
         if rhs.shape != rows.shape[:-1]:
             raise InvalidInput(f"b: expected shape {rows.shape[:-1]} to match A {rows.shape}, got {rhs.shape}")
         self.A, self.b = contiguous(rows), contiguous(rhs)
-        self.batch: tuple[int, ...] = rows.shape[:-2]
-        self.row_count: int = rows.shape[-2]
-        self.dim: int = rows.shape[-1]
+        self.batch = rows.shape[:-2]
+        self.row_count, self.dim = rows.shape[-2:]
+
+    def _become_sparse(self, matrix: Any, b: Array) -> None:
+        """Goes on as a `SparseAffine`, which has the same slots; to choose the class before would slow every round."""
+        from cocopt.constraints.sparse_affine import SparseAffine
+
+        if type(self) is not Affine:
+            raise InvalidInput(f"A: expected a dense array for a {type(self).__name__}, got a sparse one")
+        rows = SparseRows.of(matrix, contiguous(b.reshape(1) if b.ndim == 0 else b))
+        expected = (rows.start.size - 1,)
+        if rows.b.shape != expected:
+            raise InvalidInput(f"b: expected shape {expected} to match A {matrix.shape}, got {b.shape}")
+        self.__class__ = SparseAffine
+        cast(SparseAffine, self).set_rows(rows)
 
     def rows_unchecked(self, x: Array) -> Array:
         rows: Array = kernels.affine_rows(self.A, self.b, contiguous(x))
@@ -96,14 +111,14 @@ class Affine(Constraint):
     def magnitude(self, x: Array) -> Array:
         return np.maximum(row_norms(self.A) * row_norms(x)[..., None], np.abs(finite_part(self.b, np.inf)))
 
-    def affine(self) -> tuple[Array, Array]:
+    def affine(self) -> tuple[Array, Array] | None:
         return self.A, self.b
 
     @property
     def conic(self) -> bool:
         return True
 
-    def cones(self) -> Cones:
+    def cones(self) -> Cones | None:
         self.require_single()
         self.require_finite_data()
         active = self.b < np.inf

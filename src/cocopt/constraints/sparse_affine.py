@@ -23,7 +23,7 @@ MAX_CONIC = 10**7  # entries of a dense conic form, which is used beside curved 
 
 
 @register
-class SparseAffine(Constraint):
+class SparseAffine(Affine):
     """The rows g_i(x) = ⟨a_i, x⟩ − b_i of one sparse matrix for all trials; `Affine` makes it from SciPy's arrays.
 
     The matrix is kept as it is: projections, values and gradients cost what its entries cost. Only `jacobian` returns a
@@ -50,7 +50,7 @@ class SparseAffine(Constraint):
     array([1. , 0.5])
     """
 
-    __slots__ = ("_rows", "b", "dim", "row_count")
+    __slots__ = ()
 
     # The five parts of one matrix: that is what is stored, by its name.
     def __init__(self, values: ArrayLike, places: ArrayLike, start: ArrayLike, b: ArrayLike, dim: int) -> None:
@@ -62,26 +62,33 @@ class SparseAffine(Constraint):
                 raise InvalidInput(f"{name}: expected one axis, got shape {array.shape}")
         rows = SparseRows(entries, columns.astype(np.int64), begin.astype(np.int64), contiguous(rhs), n)
         rows.require_valid()
-        self._set(rows)
+        self.set_rows(rows)
 
     @classmethod
     def of(cls, rows: SparseRows) -> SparseAffine:
         """The constraint of rows that are known to be valid."""
         self = cls.__new__(cls)
-        self._set(rows)
+        self.set_rows(rows)
         return self
 
-    def _set(self, rows: SparseRows) -> None:
-        self._rows, self.b, self.row_count = rows, rows.b, rows.row_count
-        self.dim: int = rows.dim
+    def set_rows(self, rows: SparseRows) -> None:
+        """Makes these the rows of a new object; ``A`` is the matrix."""
+        self._entries, self.A, self.b = rows, rows.matrix(), rows.b
+        self.batch, self.row_count, self.dim = (), rows.row_count, rows.dim
 
     def sparse_rows(self) -> SparseRows:
-        return self._rows
+        return self._entries
+
+    def affine(self) -> None:
+        """None, since the rows are not a dense array."""
 
     def rows_unchecked(self, x: Array) -> Array:
-        part = self._rows
+        part = self._entries
         rows: Array = kernels.sparse_rows(part.values, part.places, part.start, part.b, contiguous(x))
         return rows
+
+    def violation_unchecked(self, x: Array) -> Array:
+        return Constraint.violation_unchecked(self, x)
 
     def jacobian_unchecked(self, x: Array) -> Array:
         if self.row_count * self.dim > MAX_DENSE:
@@ -89,37 +96,37 @@ class SparseAffine(Constraint):
                 f"jacobian: expected at most {MAX_DENSE:.0e} numbers, since it is dense, got {self.row_count} rows in "
                 f"dimension {self.dim}; `gradient` returns that of the largest row alone"
             )
-        jacobian = self._rows.dense(np.arange(self.row_count))
+        jacobian = self._entries.dense(np.arange(self.row_count))
         return np.broadcast_to(jacobian, (*data_batch_shape(self, x), *jacobian.shape))
 
     def subgradient_unchecked(self, x: Array, row: Any) -> Array:
-        return self._rows.dense(row)
+        return self._entries.dense(row)
 
     def combine_unchecked(self, x: Array, weights: Array) -> Array:
-        return self._rows.combine(weights)
+        return self._entries.combine(weights)
 
     def magnitude(self, x: Array) -> Array:
-        return np.maximum(self._rows.norms * row_norms(x)[..., None], np.abs(finite_part(self.b, np.inf)))
+        return np.maximum(self._entries.norms * row_norms(x)[..., None], np.abs(finite_part(self.b, np.inf)))
 
     @property
     def conic(self) -> bool:
         return self.row_count * self.dim <= MAX_CONIC
 
     def cones(self) -> Cones | None:
-        return Affine(self._rows.dense(np.arange(self.row_count)), self.b).cones() if self.conic else None
+        return Affine(self._entries.dense(np.arange(self.row_count)), self.b).cones() if self.conic else None
 
     def select_unchecked(self, row: Any) -> Affine:
-        return Affine(self._rows.dense(row)[..., None, :], self.b[row][..., None])
+        return Affine(self._entries.dense(row)[..., None, :], self.b[row][..., None])
 
     def parameters(self) -> dict[str, Any]:
-        part = self._rows
+        part = self._entries
         return {"values": part.values, "places": part.places, "start": part.start, "b": part.b, "dim": part.dim}
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
-        return [("A", self._rows.values, False), ("b", finite_part(self.b, np.inf), False)]
+        return [("A", self._entries.values, False), ("b", finite_part(self.b, np.inf), False)]
 
     def require_finite_data(self) -> None:
-        part = self._rows
+        part = self._entries
         bad = np.flatnonzero(~np.isfinite(part.values))
         if bad.size:
             k = int(bad[0])
@@ -128,7 +135,7 @@ class SparseAffine(Constraint):
         super().require_finite_data()
 
     def __repr__(self) -> str:
-        return f"SparseAffine({self.row_count} rows with {self._rows.values.size} entries in dimension {self.dim})"
+        return f"SparseAffine({self.row_count} rows with {self._entries.values.size} entries in dimension {self.dim})"
 
     @classmethod
     def examples(cls) -> list[Self]:

@@ -1,15 +1,16 @@
 """The ladder of methods: a table, and the descent that goes through it.
 
 A request is solved in two stages. First all trials at once, by the compiled kernels or, for more rows, DAQP
-(`solve_batch`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
+(`BATCH_METHODS`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
 its optimality conditions:
 
 1. kernel: compiled, for boxes, balls and polyhedra with up to thousands of rows (first stage only);
-2. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
-3. daqp: an active-set solver, for polyhedra with more rows;
-4. clarabel: an interior-point solver, for everything that has a conic form;
-5. dual: for affine rows over a set that is known by its projection alone;
-6. cuts: for constraints that are known by value and subgradient alone.
+2. curved: compiled, for one curved row, or one row over a curved set (first stage only);
+3. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
+4. daqp: an active-set solver, for polyhedra with more rows;
+5. clarabel: an interior-point solver, for everything that has a conic form;
+6. dual: for affine rows over a set that is known by its projection alone;
+7. cuts: for constraints that are known by value and subgradient alone.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.batch import Batch, solve_batch
+from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.sparse import solve_sparse_batch
@@ -41,7 +43,7 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_sparse_batch)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_curved, solve_sparse_batch)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (
@@ -94,7 +96,7 @@ def _solve_remaining(request: Request, found: Batch) -> Projection:
         constraint.raise_nonfinite(request.point)
     todo = status != CONVERGED
     unbounded = request.max_multiplier is None and request.max_multiplier_sum is None
-    if constraint.row_count == 1 and type(K) in (Box, Ball) and unbounded:
+    if method == "curved" or (constraint.row_count == 1 and type(K) in (Box, Ball) and unbounded):
         empty = status == INFEASIBLE  # proved by the kernel, and x is the point of least violation already
         nu[empty] = np.nan
         return _solve_each(request, x, todo & ~empty, nu, method, empty)

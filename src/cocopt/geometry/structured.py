@@ -16,6 +16,7 @@ from cocopt.constraints import Affine
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.curved import curved_applies, describe_curved
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -36,7 +37,7 @@ class Method(NamedTuple):
 
     name: str
     applies: Callable[[Request], bool]
-    #: None for the kernel, which is used for all trials at once (`solve_batch`) and not again for one
+    #: None for the kernels, which are used for all trials at once (`BATCH_METHODS`) and not again for one
     solve: Callable[[Request], Solution] | None
     #: why it applies, for `explain`
     describe: Callable[[Request], str]
@@ -101,6 +102,7 @@ def _describe_dual(request: Request) -> str:
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
     Method("sparse", sparse_applies, solve_sparse, _describe_sparse),
+    Method("curved", curved_applies, None, describe_curved),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
