@@ -1,158 +1,124 @@
-"""Sparse rows: affine rows of which only the entries that are not 0 are stored."""
+"""Sparse matrices, row by row."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array, describe
-from cocopt.errors import InvalidInput
+from cocopt.arrays import Array
 
-__all__ = ["SparseRows", "UnitRows", "is_sparse"]
+__all__ = ["SparseMatrix"]
 
 Integers = NDArray[np.int64]
 
 
-def is_sparse(matrix: Any) -> bool:
-    """Whether it is a sparse array or matrix of SciPy's; nothing is imported to find out."""
-    scipy_sparse = sys.modules.get("scipy.sparse")
-    return scipy_sparse is not None and bool(scipy_sparse.issparse(matrix))
+class SparseMatrix(NamedTuple):
+    """A matrix by its nonzero entries, row by row: those of row i are ``values[starts[i]:starts[i + 1]]``.
 
-
-class UnitRows(NamedTuple):
-    """The rows that can bind, divided by their lengths, by rows and by columns."""
-
-    used: Integers  #: which rows these are
-    norms: Array  #: their lengths as given
-    values: Array
-    places: Integers
-    start: Integers
-    column_values: Array
-    column_places: Integers
-    column_start: Integers
-    rhs: Array
-
-
-class SparseRows:
-    """The rows ⟨a_i, x⟩ − b_i. The entries of a_i are ``values[start[i]:start[i + 1]]``, in the columns ``places``.
-
-    In a row no column occurs twice, and the columns rise. b_i = +inf switches row i off.
+    (SciPy's sparse matrices take longer to make than a small cone program to solve.)
 
     Examples
     --------
-    >>> import numpy as np, scipy.sparse
-    >>> from cocopt.sparse import SparseRows
-    >>> rows = SparseRows.of(scipy.sparse.csr_array([[0.0, 3.0], [1.0, 1.0]]), np.array([1.0, 2.0]))
-    >>> rows.values, rows.places, rows.start
-    (array([3., 1., 1.]), array([1, 0, 1]), array([0, 1, 3]))
+    >>> import numpy as np
+    >>> from cocopt.sparse import SparseMatrix
+    >>> matrix = SparseMatrix.of(np.array([[0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]))
+    >>> matrix.values, matrix.columns, matrix.starts
+    (array([2., 3., 4.]), array([1, 0, 1]), array([0, 1, 1, 3]))
     """
 
-    def __init__(self, values: Array, places: Integers, start: Integers, b: Array, dim: int) -> None:
-        self.values, self.places, self.start, self.b, self.dim = values, places, start, b, dim
+    values: Array  #: all three arrays are contiguous
+    columns: Integers
+    starts: Integers
+    width: int
 
     @classmethod
-    def of(cls, matrix: Any, b: Array) -> SparseRows:
-        """The rows of a sparse matrix in any format: duplicates are summed, columns sorted, zeros dropped."""
-        if matrix.dtype.kind not in "biuf":
-            raise InvalidInput(f"A: expected an array of real numbers, got a sparse one of {matrix.dtype}")
-        if matrix.ndim == 1:
-            matrix = matrix.reshape(1, -1)
-        if matrix.ndim != 2 or 0 in matrix.shape:
-            raise InvalidInput(f"A: expected a sparse array of shape (M, n), got shape {matrix.shape}")
-        rows = matrix.tocsr(copy=True).astype(np.float64)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        places, start = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
-        return cls(rows.data, places, start, b, int(matrix.shape[1]))
+    def of(cls, matrix: Array) -> SparseMatrix:
+        """The same matrix without its zeros."""
+        present = matrix != 0.0
+        starts = np.zeros(len(matrix) + 1, dtype=np.int64)
+        np.cumsum(np.count_nonzero(present, axis=1), out=starts[1:])
+        columns = np.ascontiguousarray(np.nonzero(present)[1])
+        return cls(matrix[present], columns, starts, matrix.shape[1])
 
     @classmethod
-    def of_dense(cls, A: Array, b: Array) -> SparseRows:
-        """The rows of a dense matrix (M, n)."""
-        row, places = np.nonzero(A)
-        start = np.searchsorted(row, np.arange(len(A) + 1))
-        return cls(A[row, places], places, start, b, A.shape[1])
+    def of_full(cls, matrix: Array) -> SparseMatrix:
+        """The same matrix, all of whose entries are kept."""
+        m, n = matrix.shape
+        return cls(np.ascontiguousarray(matrix).reshape(-1), *_full_pattern(m, n), n)
 
     @classmethod
-    def stacked(cls, pieces: Sequence[SparseRows]) -> SparseRows:
-        """The rows of all pieces, one after the other."""
-        ends = np.cumsum([0, *(piece.values.size for piece in pieces)])
-        starts = [piece.start[:-1] + end for piece, end in zip(pieces, ends[:-1], strict=True)]
-        return cls(
-            np.concatenate([piece.values for piece in pieces]),
-            np.concatenate([piece.places for piece in pieces]),
-            np.concatenate([*starts, ends[-1:]]),
-            np.concatenate([piece.b for piece in pieces]),
-            pieces[0].dim,
+    def diagonal(cls, values: Array, empty_rows: int = 0) -> SparseMatrix:
+        """The square diagonal matrix, below some empty rows."""
+        return cls(values, *_diagonal_pattern(values.size, empty_rows), values.size)
+
+    @classmethod
+    def stacked(cls, parts: Sequence[SparseMatrix]) -> SparseMatrix:
+        """The parts, of the same width, one below the other."""
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.concatenate([part.starts[(1 if i else 0) :] for i, part in enumerate(parts)])
+        at, entries = 1 + parts[0].rows, parts[0].values.size
+        for part in parts[1:]:
+            starts[at : at + part.rows] += entries
+            at, entries = at + part.rows, entries + part.values.size
+        values, columns = (
+            np.concatenate(arrays) for arrays in zip(*((p.values, p.columns) for p in parts), strict=True)
         )
-
-    def with_b(self, b: Array) -> SparseRows:
-        """The same normals with other right-hand sides."""
-        return SparseRows(self.values, self.places, self.start, b, self.dim)
+        return cls(values, columns, starts, parts[0].width)
 
     @property
-    def row_count(self) -> int:
-        """The number of rows M."""
-        return int(self.b.size)
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.starts.size - 1
 
-    @cached_property
-    def owner(self) -> Integers:
-        """The row of every entry."""
-        return np.repeat(np.arange(self.row_count), np.diff(self.start))
+    def of_entries(self) -> Integers:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.rows), np.diff(self.starts))
 
-    @cached_property
-    def norms(self) -> Array:
-        """The lengths of the rows."""
-        return np.sqrt(np.bincount(self.owner, weights=self.values * self.values, minlength=self.row_count))
+    def part(self, first: int, end: int) -> SparseMatrix:
+        """The rows from ``first`` to ``end``."""
+        starts = self.starts[first : end + 1]
+        entries = slice(int(starts[0]), int(starts[-1]))
+        return SparseMatrix(self.values[entries], self.columns[entries], starts - starts[0], self.width)
 
-    def dense(self, rows: Any) -> Array:
-        """The normals of some rows, given as integers of any shape (...): (..., n)."""
-        index = np.asarray(rows)
-        normals = np.zeros((index.size, self.dim))
-        for at, i in enumerate(index.flat):
-            part = slice(self.start[i], self.start[i + 1])
-            normals[at, self.places[part]] = self.values[part]
-        return normals.reshape(*index.shape, self.dim)
+    def moved(self, first: int, by: int, width: int) -> SparseMatrix:
+        """The matrix with this width, its columns from ``first`` on moved by so many places."""
+        columns = self.columns
+        if by and columns.size:
+            columns = columns + by if first == 0 else np.where(columns >= first, columns + by, columns)
+        return self._replace(columns=columns, width=width)
 
-    def combine(self, weights: Array) -> Array:
-        """Σ_i weights_i a_i, for weights (..., M)."""
-        flat = weights.reshape(-1, self.row_count)
-        sums = [np.bincount(self.places, weights=self.values * w[self.owner], minlength=self.dim) for w in flat]
-        return np.reshape(sums, (*weights.shape[:-1], self.dim))
+    def with_columns(self, matrix: Array) -> SparseMatrix:
+        """The matrix with the columns of a dense one behind its own."""
+        more = SparseMatrix.of(matrix)
+        order = np.argsort(np.concatenate([self.of_entries(), more.of_entries()]), kind="stable")
+        values = np.concatenate([self.values, more.values])[order]
+        columns = np.concatenate([self.columns, more.columns + self.width])[order]
+        return SparseMatrix(values, columns, self.starts + more.starts, self.width + more.width)
 
-    def matrix(self) -> Any:
-        """A as a ``csr_array`` of SciPy's."""
-        from scipy.sparse import csr_array
+    def dense(self) -> Array:
+        """The same matrix as an array."""
+        matrix = np.zeros((self.rows, self.width))
+        matrix[self.of_entries(), self.columns] = self.values
+        return matrix
 
-        return csr_array((self.values, self.places, self.start), shape=(self.row_count, self.dim))
 
-    @cached_property
-    def unit_rows(self) -> UnitRows:
-        """What the compiled method needs."""
-        used = np.flatnonzero((self.norms > 0.0) & (self.b < np.inf))
-        kept = np.isin(self.owner, used) if used.size < self.row_count else np.ones(self.values.size, dtype=bool)
-        counts, norms = np.diff(self.start)[used], self.norms[used]
-        owner = np.repeat(np.arange(used.size), counts)
-        values, places = self.values[kept] / norms[owner], self.places[kept]
-        order = np.argsort(places, kind="stable")
-        column_start = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=self.dim))])
-        return UnitRows(
-            used, norms, values, places, np.concatenate([[0], np.cumsum(counts)]),
-            values[order], owner[order], column_start, self.b[used] / norms,
-        )  # fmt: skip
+@lru_cache(maxsize=4)
+def _full_pattern(m: int, n: int) -> tuple[Integers, Integers]:
+    """The columns of the entries of a full matrix, and where its rows begin."""
+    return _frozen(np.tile(np.arange(n), m)), _frozen(n * np.arange(m + 1))
 
-    def require_valid(self) -> None:
-        """Raises unless ``places`` and ``start`` describe a matrix, as those that were stored may not."""
-        start, places = self.start, self.places
-        fits = start.shape == (self.row_count + 1,) and start[0] == 0 and start[-1] == places.size == self.values.size
-        if not (fits and (np.diff(start) >= 0).all()):
-            raise InvalidInput(f"start: expected where the entries of each of {self.row_count} rows begin, got others")
-        inside = bool(((places >= 0) & (places < self.dim)).all())
-        inner = np.ones(max(places.size - 1, 0), dtype=bool)
-        inner[start[1:-1][(start[1:-1] > 0) & (start[1:-1] < places.size)] - 1] = False  # the next one is another row's
-        if not (inside and (np.diff(places) > 0)[inner].all()):
-            raise InvalidInput(f"places: expected columns below {self.dim}, rising in each row, got {describe(places)}")
+
+@lru_cache(maxsize=64)
+def _diagonal_pattern(n: int, empty_rows: int) -> tuple[Integers, Integers]:
+    """The columns of the entries of a diagonal matrix below empty rows, and where its rows begin."""
+    return _frozen(np.arange(n)), _frozen(np.maximum(np.arange(n + empty_rows + 1) - empty_rows, 0))
+
+
+def _frozen(array: Integers) -> Integers:
+    array.flags.writeable = False
+    return array

@@ -26,7 +26,7 @@ from cocopt.constraints.base import (
 from cocopt.errors import InvalidInput
 from cocopt.kernels import contiguous
 from cocopt.registry import register
-from cocopt.sparse import SparseRows, is_sparse
+from cocopt.sparse_rows import SparseRows, is_sparse
 
 __all__ = ["Affine"]
 

@@ -22,7 +22,8 @@ from cocopt.arrays import (
 )
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, NotStorable
-from cocopt.sparse import SparseRows
+from cocopt.sparse_rows import SparseRows
+from cocopt.threads import vecmat
 from cocopt.tolerances import TINY
 
 __all__ = [
@@ -118,7 +119,7 @@ class Constraint(ABC):
 
     def combine_unchecked(self, x: Array, weights: Array) -> Array:
         """Σ_i weights_i s_i of the rows' subgradients s_i at each point, for weights (..., M)."""
-        combined: Array = np.vecmat(weights, self.jacobian_unchecked(x))
+        combined: Array = vecmat(weights, self.jacobian_unchecked(x))
         return combined
 
     def magnitude(self, x: Array) -> Array:

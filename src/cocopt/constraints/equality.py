@@ -12,7 +12,7 @@ from cocopt.constraints.affine import Affine
 from cocopt.constraints.base import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
-from cocopt.sparse import is_sparse
+from cocopt.sparse_rows import is_sparse
 
 __all__ = ["Equality"]
 

@@ -11,7 +11,7 @@ from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
-from cocopt.sparse import SparseRows
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["Shifted"]
 
@@ -80,7 +80,7 @@ class Shifted(Constraint):
     def _shifted(self, cones: Cones | None) -> Cones | None:
         """g_i(x) + by_i ≤ t_i is g_i(x) ≤ t_i − by_i."""
         self.require_single()
-        return None if cones is None else cones._replace(b=cones.b - cones.E @ self.by)
+        return None if cones is None else cones.replace(b=cones.b - cones.E @ self.by)
 
     def trials_unchecked(self, index: Any) -> Constraint:
         own = np.broadcast_to(self.by, (*self.batch, self.row_count))[index]

@@ -14,7 +14,8 @@ from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, r
 from cocopt.errors import InvalidInput
 from cocopt.kernels import contiguous
 from cocopt.registry import register
-from cocopt.sparse import SparseRows
+from cocopt.sparse import SparseMatrix
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["SparseAffine"]
 
@@ -113,7 +114,13 @@ class SparseAffine(Affine):
         return self.row_count * self.dim <= MAX_CONIC
 
     def cones(self) -> Cones | None:
-        return Affine(self._entries.dense(np.arange(self.row_count)), self.b).cones() if self.conic else None
+        self.require_finite_data()
+        if not self.conic:
+            return None
+        used = np.flatnonzero(self.b < np.inf)
+        rows, relaxation = self._entries.select(used), np.eye(self.row_count)[used]
+        matrix = SparseMatrix(rows.values, rows.places, rows.start, self.dim)
+        return Cones(matrix, rows.b, relaxation, (("nonneg", used.size),) if used.size else ())
 
     def select_unchecked(self, row: Any) -> Affine:
         return Affine(self._entries.dense(row)[..., None, :], self.b[row][..., None])

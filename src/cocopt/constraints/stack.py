@@ -26,7 +26,7 @@ from cocopt.constraints.selected_row import SelectedRow
 from cocopt.constraints.sparse_affine import SparseAffine
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
-from cocopt.sparse import SparseRows
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["Stack"]
 
@@ -129,7 +129,7 @@ class Stack(Constraint):
         """The members' cones together, if they all have some."""
         self.require_single()
         pieces = [piece for piece in cones if piece is not None]
-        return stack(pieces, pieces[0].A.shape[1] - pieces[0].aux) if len(pieces) == len(cones) else None
+        return stack(pieces, pieces[0].matrix.width - pieces[0].aux) if len(pieces) == len(cones) else None
 
     def parameters(self) -> dict[str, Any]:
         return {"members": list(self.members)}

@@ -10,7 +10,7 @@ its optimality conditions:
 4. daqp: an active-set solver, for polyhedra with more rows;
 5. clarabel: an interior-point solver, for everything that has a conic form;
 6. dual: for affine rows over a set that is known by its projection alone;
-7. cuts: for constraints that are known by value and subgradient alone.
+7. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
 from cocopt.sets.box import Box
+from cocopt.threads import one_blas_thread
 from cocopt.tolerances import SATISFIED
 
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
@@ -71,11 +72,13 @@ def solve(request: Request) -> Projection:
         trial_shape(request.constraint, request.point)  # raises if the leading axes do not fit
         raise
     if found is None:
-        return _solve_each(request, *_project_onto_set(request), None, "set")
+        with one_blas_thread:
+            return _solve_each(request, *_project_onto_set(request), None, "set")
     x, nu, status, method = found
     if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
         return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
-    return _solve_remaining(request, found)
+    with one_blas_thread:
+        return _solve_remaining(request, found)
 
 
 def _solve_all(request: Request) -> Batch | None:

@@ -29,6 +29,7 @@ from cocopt.errors import InfeasibleRound, StateError
 from cocopt.geometry.ladder import Request, solve
 from cocopt.geometry.problem import Projection, trial_constraint
 from cocopt.sets.base import ConvexSet
+from cocopt.threads import matvec
 from cocopt.tolerances import ROUNDING_PERSISTENT, SATISFIED, TINY
 
 __all__ = ["Archive", "NearbyRows", "PersistentIntersection", "PolyhedronRows", "RowStore"]
@@ -253,7 +254,7 @@ class Archive(NamedTuple):
         """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+²."""
         A, b = self.of_trial(i)
         first = np.flatnonzero(np.diff(self.round[: self.size], prepend=-1))
-        return float(np.square(np.maximum(np.maximum.reduceat(A @ x - b, first), 0.0)).sum())
+        return float(np.square(np.maximum(np.maximum.reduceat(matvec(A, x) - b, first), 0.0)).sum())
 
     def squares_of(self, trials: Integers, index: Integers, x: Array) -> Array:
         """The same for some trials that violate these rows alone: index (trials, k), −1 for none."""

@@ -19,7 +19,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers.solution import Solution
-from cocopt.sparse import SparseRows
+from cocopt.sparse_rows import SparseRows
 from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT
 
 __all__ = ["solve_sparse", "solve_sparse_batch", "sparse_applies"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.arrays import Array
-from cocopt.sparse import SparseRows
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["interior_multipliers"]
 
@@ -26,7 +26,7 @@ def interior_multipliers(
     --------
     >>> import numpy as np
     >>> from cocopt.solvers.sparse_qp import interior_multipliers
-    >>> from cocopt.sparse import SparseRows
+    >>> from cocopt.sparse_rows import SparseRows
     >>> rows = SparseRows.of_dense(np.ones((1, 2)), np.ones(1))
     >>> nu, empty = interior_multipliers(np.zeros(2), np.ones(2), np.zeros(2), np.inf, rows, 0, np.array([1.0, 1.0]))
     >>> nu.round(6), empty
