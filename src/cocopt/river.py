@@ -92,7 +92,7 @@ class _ConstrainedLinearModel:
 
     def _learn(self, x: Mapping[Hashable, Any], target: float, y: Any) -> None:
         """One round; the constraint sees y as it was given."""
-        as_floats("x", list(x.values()))  # refuse before anything changes
+        require_finite("x", as_floats("x", list(x.values())))  # before anything changes
         self._meet_features(x)
         assert self.learner is not None
         u = self._row(x)
