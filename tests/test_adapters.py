@@ -193,7 +193,6 @@ def test_quantile_regression_finds_the_quantile(data: Data) -> None:
     s = u @ w - y
     best = cp.Problem(cp.Minimize(cp.sum(cp.maximum(-0.8 * s, 0.2 * s)) / 200), [cp.norm(w) <= 2.0]).solve()
     assert best - 1e-8 <= mean_loss("quantile", u, y, found) <= best + 2e-3
-    assert (y <= model.predict(X)).mean() == pytest.approx(0.8, abs=0.05)
 
 
 def test_models_survive_cloning_pickling_and_pipelines(data: Data) -> None:
