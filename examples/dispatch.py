@@ -1,7 +1,7 @@
 """The dispatch of a small grid: the demand of the hour is known, its costs and line ratings are revealed later.
 
-Five plants at four buses feed three cities. Before each hour the demand is known: `ask(known=...)` meets it exactly. The
-costs of the plants (fuel, wind, emissions) and the ratings of the lines, which depend on the weather, are known after
+Five plants feed a grid of four buses and five lines. Before each hour the demand is known: `ask(known=...)` meets it
+exactly. The costs of the plants (fuel, emissions) and the ratings of the lines, which fall in the heat, are known after
 the hour. Flows are those of the linear (DC) model. A blind learner, who is told the same demand only afterwards, is off
 by many megawatts.
 
@@ -23,11 +23,11 @@ import matplotlib.pyplot as plt
 Array = np.ndarray
 FIGURE = Path("results", "dispatch.png")
 HOURS = 21 * 24
-PLANTS = {"hydro": (0, 300.0), "gas A": (0, 400.0), "coal": (1, 500.0), "gas B": (2, 350.0), "wind": (3, 250.0)}
+PLANTS = {"hydro": (0, 300.0), "gas A": (0, 400.0), "coal": (1, 500.0), "gas B": (2, 350.0), "nuclear": (3, 250.0)}
 CAPACITY = np.array([capacity for _, capacity in PLANTS.values()])  # MW
-COST = np.array([8.0, 55.0, 38.0, 62.0, 3.0])  # per MWh
+COST = np.array([8.0, 55.0, 38.0, 62.0, 11.0])  # per MWh
 LINES = {"0-1": (0, 1), "0-2": (0, 2), "1-2": (1, 2), "1-3": (1, 3), "2-3": (2, 3)}
-RATING = np.array([220.0, 260.0, 200.0, 220.0, 180.0])  # MW
+RATING = np.array([130.0, 170.0, 110.0, 120.0, 110.0])  # MW
 CITIES = np.array([0.10, 0.30, 0.45, 0.15])  # the share of each bus in the demand
 
 
@@ -95,23 +95,59 @@ def dispatch(hours: list[Hour], *, knows_demand: bool) -> tuple[CLASP, Array]:
     return learner, np.array(played)
 
 
+class Result(NamedTuple):
+    """What became of a learner."""
+
+    imbalance: Array  #: MW per hour, fed in less demand
+    flow: Array  #: MW per hour and line
+    cost: float  #: per MWh
+
+
+def evaluate(x: Array, hours: list[Hour]) -> Result:
+    """The actions of all hours in megawatts and money."""
+    demand = np.array([hour.demand for hour in hours])
+    flow = np.array([flows(own, hour) for own, hour in zip(x, hours, strict=True)])
+    cost = sum(float(hour.cost @ own) for own, hour in zip(x, hours, strict=True))
+    return Result(x.sum(axis=1) - demand, flow, cost / float(demand.sum()))
+
+
 def main() -> None:
     """Both learners on the same hours."""
     hours = draw_hours(np.random.default_rng(1))
-    demand = np.array([hour.demand for hour in hours])
     results = {}
-    for name, knows in (("blind", False), ("knows the demand", True)):
+    for name, knows in (("demand revealed afterwards", False), ("demand known beforehand", True)):
         learner, x = dispatch(hours, knows_demand=knows)
-        imbalance = x.sum(axis=1) - demand
-        load = np.array([np.abs(flows(p, hour)) / hour.rating for p, hour in zip(x, hours, strict=True)])
-        cost = sum(float(hour.cost @ p) for hour, p in zip(hours, x, strict=True)) / demand.sum()
-        results[name] = (x, imbalance, load, cost)
-        print(
-            f"{name}: mean |imbalance| {np.abs(imbalance).mean():.1f} MW, {cost:.1f} per MWh, {(load > 1.001).any(axis=1).mean():.0%}"
-        )
-        for row, sums in learner.ledger.by_name.items():
-            print(f"  {row}: worst violation {sums['worst']:.1f} MW")
-        print(x[::24].round(0)[-5:], learner.certificate())
+        results[name] = found = evaluate(x, hours)
+        print(f"{name}: {np.abs(found.imbalance).mean():.1f} MW of imbalance on average, {found.cost:.1f} per MWh")
+        worst = ", ".join(f"{row} {sums['worst']:.1f}" for row, sums in learner.ledger.by_name.items())
+        print(f"  worst violation in MW: {worst}")
+    draw(results, np.array([hour.rating for hour in hours]))
+
+
+def draw(results: dict[str, Result], rating: Array) -> None:
+    """The last week: imbalance, and the flow on the busiest line beside its rating."""
+    week, colours = slice(HOURS - 7 * 24, HOURS), ("#D55E00", "#0072B2")
+    days = np.arange(7 * 24) / 24
+    line = list(LINES).index("0-2")
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(8, 6), sharex=True, layout="constrained")
+    for (name, result), colour in zip(results.items(), colours, strict=True):
+        top.plot(days, result.imbalance[week], color=colour, linewidth=1.6, label=name)
+        bottom.plot(days, np.abs(result.flow[week, line]), color=colour, linewidth=1.3)
+    bottom.plot(days, rating[week, line], color="black", linestyle="--", linewidth=1.2)
+    bottom.annotate("rating", (7, rating[-1, line]), xytext=(4, 0), textcoords="offset points", va="center")
+    top.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False)
+    top.set(ylabel="imbalance (MW)")
+    bottom.set(ylabel="flow on line 0-2 (MW)", xlabel="day of the last week", xlim=(0, 7))
+    for axes in (top, bottom):
+        axes.spines[["top", "right"]].set_visible(False)
+    blind, knowing = (float(np.abs(result.imbalance).mean()) for result in results.values())
+    figure.suptitle(
+        f"Demand known beforehand: an imbalance of {abs(round(knowing, 3)):g} instead of {blind:.0f} MW on average",
+        fontsize=12,
+    )
+    FIGURE.parent.mkdir(exist_ok=True)
+    figure.savefig(FIGURE, dpi=120)
+    print(f"figure: {FIGURE}")
 
 
 if __name__ == "__main__":

@@ -115,8 +115,9 @@ def draw(
         3, 1, figsize=(8, 8.5), height_ratios=(3, 3, 1.7), layout="constrained"
     )
     learner, free, uniform, _ = wealth
-    for name in wealth.keys() - {free}:
-        values = wealth[name]
+    for name, values in wealth.items():
+        if name == free:
+            continue
         top.plot(values, color=colours[name], linewidth=2.2 if name == learner else 1.2)
         top.annotate(
             name, (DAYS, values[-1]), xytext=(5, 0), textcoords="offset points", color=colours[name], va="center"

@@ -149,7 +149,6 @@ class ConstrainedRegressor(_ConstrainedLinearModel, base.Regressor):  # type: ig
     (2.0, -1.0)
     """
 
-    # Parameters beyond the guide: River reads them from the signature.
     def __init__(
         self,
         loss: str = "squared",
@@ -207,7 +206,6 @@ class ConstrainedClassifier(_ConstrainedLinearModel, base.Classifier):  # type: 
     (True, True)
     """
 
-    # Parameters beyond the guide: River reads them from the signature.
     def __init__(
         self,
         constraint: BatchConstraint | Mapping[str, BatchConstraint] | None = None,
