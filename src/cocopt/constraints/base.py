@@ -130,6 +130,11 @@ class Constraint(ABC):
         """Which rows yield first where not all can be met, (M,)."""
         return np.zeros(self.row_count, dtype=bool)
 
+    @property
+    def has_priorities(self) -> bool:
+        """Whether some rows matter more than others where not all can be met."""
+        return False
+
     def plain(self) -> Constraint:
         """The same rows without names and weights: what is projected onto."""
         return self

@@ -76,7 +76,7 @@ class Shifted(Constraint):
             return None
         if np.isneginf(self.by).all() and self.dim is not None:
             return Cones(np.zeros((0, self.dim)), np.zeros(0), np.zeros((0, self.row_count)), ())
-        return cones._replace(b=cones.b - cones.E @ self.by)
+        return cones.replace(b=cones.b - cones.E @ self.by)
 
     def trials_unchecked(self, index: Any) -> Constraint:
         own = np.broadcast_to(self.by, (*self.batch, self.row_count))[index]

@@ -63,6 +63,10 @@ class Soft(Constraint):
     def soft_rows(self) -> NDArray[np.bool_]:
         return np.ones(self.row_count, dtype=bool)
 
+    @property
+    def has_priorities(self) -> bool:
+        return True
+
     def plain(self) -> Constraint:
         return self.constraint.plain()
 

@@ -106,6 +106,10 @@ class Stack(Constraint):
     def soft_rows(self) -> NDArray[np.bool_]:
         return np.concatenate([member.soft_rows for member in self.members])
 
+    @property
+    def has_priorities(self) -> bool:
+        return self._weights is not None or any(member.has_priorities for member in self.members)
+
     def plain(self) -> Constraint:
         members = [member.plain() for member in self.members]
         if len(members) == 1:
@@ -152,7 +156,7 @@ class Stack(Constraint):
         """The members' cones together, if they all have some."""
         self.require_single()
         pieces = [piece for piece in cones if piece is not None]
-        return stack(pieces, pieces[0].A.shape[1] - pieces[0].aux) if len(pieces) == len(cones) else None
+        return stack(pieces, pieces[0].matrix.width - pieces[0].aux) if len(pieces) == len(cones) else None
 
     def parameters(self) -> dict[str, Any]:
         members: Any = list(self.members)
@@ -161,9 +165,17 @@ class Stack(Constraint):
         return {"members": members} if self._weights is None else {"members": members, "weights": list(self._weights)}
 
     def trials_unchecked(self, index: Any) -> Stack:
-        members = [member_trials(member, self.batch, index) for member in self.members]
+        return self.with_members([member_trials(member, self.batch, index) for member in self.members])
+
+    def with_members(self, members: Sequence[Constraint]) -> Stack:
+        """Other members with the same names and weights."""
         named = members if self._names is None else dict(zip(self._names, members, strict=True))
         return Stack(named, self._weights)
+
+    def is_alike(self, other: Stack) -> bool:
+        """Whether the other has as many members, with the same classes, names and weights."""
+        same = self._names == other._names and self._weights == other._weights
+        return same and [type(one) for one in self.members] == [type(one) for one in other.members]
 
     def select_unchecked(self, row: Any) -> Constraint:
         rows = self.affine()

@@ -16,7 +16,7 @@ from cocopt.arrays import Array
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT
+from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT, ROUNDING
 
 __all__ = ["solve_dual"]
 
@@ -56,7 +56,10 @@ def solve_dual(request: Request) -> Solution:
     multipliers[used] = nu / norms[used]
     gap = float(nu @ np.abs(np.where(nu < bounds, r, 0.0)))
     feasible = not request.projects or relative_violation(K, constraint, x) <= FEASIBILITY
-    return Solution(x, multipliers, CONVERGED if feasible and gap <= OPTIMALITY_EXACT * scale * scale else UNCONVERGED)
+    # the rows bind to a share of the size of x, not of the distance; but no gap is less than its rounding
+    size = max(float(np.abs(x).max()), K.scale)
+    allowed = max(OPTIMALITY_EXACT * min(size, scale), ROUNDING * scale) * scale
+    return Solution(x, multipliers, CONVERGED if feasible and gap <= allowed else UNCONVERGED)
 
 
 def _maximise(

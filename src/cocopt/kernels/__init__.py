@@ -28,6 +28,7 @@ __all__ = ["compile_all", "contiguous"]
 # The modules of kernels and what each defines; those that take longest to compile come first.
 _KERNELS = {
     "persistent": (),  # its users import the package
+    "dense.project": ("newton_rows",),
     "simd.box_rows": ("box_rows_simd",),
     "rows_sum": ("ball_rows_sum", "box_rows_sum"),
     "polyhedron": ("polyhedron_rows",),
@@ -39,12 +40,26 @@ _KERNELS = {
     "stream.box": ("box_round",),
     "stream.ball": ("ball_round",),
     "simplex": ("simplex_halfspace",),
+    "newton": ("newton_matrix", "newton_residuals"),
+    "cone_rows": ("cone_residuals", "scale_rows", "transpose"),
+    "surfaces": ("active_surfaces", "correct_surfaces", "number_unknowns"),
+    "curved.polyhedron": ("polyhedron_norm_ball",),
+    "curved.l1_ball": ("l1_ball_halfspace", "l1_ball_norm_ball"),
+    "curved.ellipsoid": ("ellipsoid_halfspace", "ellipsoid_norm_ball"),
+    "curved.simplex": ("simplex_norm_ball",),
+    "curved.box_quadratic": ("box_quadratic",),
+    "curved.ball": ("ball_norm_ball",),
+    "curved.box": ("box_norm_ball",),
     "ledger": ("add_round",),
     "ledger_fold": ("fold",),
     "values": ("affine_rows", "norm_loss"),
     "violation": ("affine_violation",),
 }
-_MEMORY = {"simd.lanes": ("lane_memory",), "workspace": ("workspace_memory",)}
+_MEMORY = {
+    "dense.problem": ("newton_memory",),
+    "simd.lanes": ("lane_memory",),
+    "workspace": ("workspace_memory",),
+}
 _MODULE_OF = {name: module for module, names in (_KERNELS | _MEMORY).items() for name in names}
 
 

@@ -16,6 +16,7 @@ from cocopt.kernels import contiguous
 from cocopt.losses.base import Loss, as_regression
 from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
 from cocopt.registry import register
+from cocopt.threads import matvec, vecmat
 from cocopt.tolerances import TINY
 
 __all__ = ["Norm"]
@@ -77,16 +78,16 @@ class Norm(Loss):
         weight, H = leading_entries(self.batch, count, self.H, 2)
         y = leading_entries(self.batch, count, self.y, 1)[1]
         kinks: tuple[Kink, ...] = ()
-        residual = np.matvec(H, x) - y
+        residual = matvec(H, x) - y
         squared = np.vecdot(residual, residual)
         value = weight * float(np.sqrt(squared).sum())
         if exact_kinks is not None:
-            near = np.linalg.norm(np.matvec(H, exact_kinks.point) - y, axis=-1) <= exact_kinks.radius
+            near = np.linalg.norm(matvec(H, exact_kinks.point) - y, axis=-1) <= exact_kinks.radius
             kinks = merge_equal_kinks(weight * H[near], weight * y[near])
             H, residual, squared = H[~near], residual[~near], squared[~near]
         root = np.sqrt(squared + smoothing**2) + TINY
         u = residual / root[:, None]
-        gradients = np.vecmat(u, H)
+        gradients = vecmat(u, H)
         scaled_rows = (H / np.sqrt(root)[:, None, None]).reshape(-1, x.size)
         scaled_gradients = gradients / np.sqrt(root)[:, None]
         return SecondOrder(

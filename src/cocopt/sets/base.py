@@ -22,6 +22,7 @@ from cocopt.arrays import (
 )
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, NotStorable, ReadOnly
+from cocopt.sparse import SparseMatrix
 
 if TYPE_CHECKING:
     from cocopt.sets.polyhedral_oracles import PolyhedralOracles
@@ -279,12 +280,16 @@ class ConvexSet(ABC):
             return None
         lower, upper, A, b, equalities = polyhedral
         high, low = np.flatnonzero(upper < np.inf), np.flatnonzero(lower > -np.inf)
-        bounds = np.zeros((high.size + low.size, self.dim))
-        bounds[np.arange(high.size), high] = 1.0
-        bounds[np.arange(high.size, len(bounds)), low] = -1.0
-        A, b = np.concatenate([A, bounds]), np.concatenate([b, upper[high], -lower[low]])
+        signs, columns = np.repeat([1.0, -1.0], [high.size, low.size]), np.concatenate([high, low])
+        bounds = SparseMatrix(signs, columns, np.arange(signs.size + 1), self.dim)
+        rows, b = SparseMatrix.stacked([SparseMatrix.of(A), bounds]), np.concatenate([b, upper[high], -lower[low]])
         kinds = (("zero", equalities), ("nonneg", b.size - equalities))
-        return Cones(A, b, np.zeros((b.size, 0)), tuple((kind, size) for kind, size in kinds if size))
+        return Cones(rows, b, np.zeros((b.size, 0)), tuple((kind, size) for kind, size in kinds if size))
+
+    @cached_property
+    def conic_form(self) -> Cones | None:
+        """`cones`, made once: sets are immutable."""
+        return self.cones()
 
     def polyhedral(self) -> Polyhedral | None:
         """K as bounds and rows, or None if it is not a polyhedron (or has too many facets to list)."""
