@@ -185,8 +185,7 @@ class _WithoutLast(Constraint):
         return self.inner.conic
 
     def cones(self) -> Cones:
-        cones = self.inner.cones()
-        return cones._replace(A=np.insert(cones.A, self.inner.dim, 0.0, axis=1))
+        return self.inner.cones().widened(0, self.inner.dim + 1)
 
 
 def column(feature: Hashable, features: Features) -> int:
