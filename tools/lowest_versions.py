@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("cvxpy", "dask", "test")
+EXTRAS = ("cvxpy", "dask", "river", "sklearn", "test")
 
 
 def lowest(requirement: str) -> str | None:
