@@ -171,6 +171,11 @@ class Learner(ABC):
         return self._state.t
 
     @property
+    def rounds(self) -> int:
+        """The number of rounds so far, those without feedback included: the coming one is ``rounds + 1``."""
+        return self._state.rounds
+
+    @property
     def pending(self) -> tuple[int, ...]:
         """The rounds that were played and still lack their loss or their constraint, in order."""
         return tuple(self._state.pending)
