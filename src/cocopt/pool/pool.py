@@ -108,20 +108,30 @@ class Pool:
 
     def ask(self, key: str, known: Constraint | None = None) -> Array:
         """What the learner's ``ask(known)`` returns; with ``known``, which changes the learner, it is stored."""
-        key = _text("key", key)
-        if known is not None:
-            return self._apply([_Call(key, None, "ask", lambda learner: learner.ask(known))])[0]  # type: ignore[no-any-return]
+        return self.coming(key, known)[1]
+
+    def coming(self, key: str, known: Constraint | None = None) -> tuple[int, Array]:
+        """The number of the coming round, and the answer of `ask` for it.
+
+        ``tell(..., round=number)`` then refuses the feedback if another round has come meanwhile.
+        """
+        call = _Call(_text("key", key), None, "ask", lambda learner: _coming(learner, known))
         self._require_own_process()
+        found = None if known is not None else self._unchanged(call.key)
+        return self._apply([call])[0] if found is None else found
+
+    def _unchanged(self, key: str) -> tuple[int, Array] | None:
+        """`coming` without a change of the learner; None if there is no learner yet."""
         row = self._database.row(key)
         taken = None if row is None else self._live.take(key, row)
         if row is None or taken is None:
             found = self._database.read(key)
             if found is None:
-                return self._apply([_Call(key, None, "ask", Learner.ask)])[0]  # type: ignore[no-any-return]
+                return None
             row, taken = found[0], (self._loaded(key, *found), len(found[1]))
-        x = taken[0].ask()
+        answer = _coming(taken[0], None)
         self._live.put(key, row, *taken)
-        return x
+        return answer
 
     def play(self, key: str, known: Constraint | None = None, *, id: str | None = None) -> tuple[int, Array]:
         """What the learner's ``play(known)`` returns: a round's number and action. With an ``id``, as `tell`."""
@@ -143,8 +153,10 @@ class Pool:
         Parameters
         ----------
         key : str
-        loss, constraint, round, played
+        loss, constraint, played
             As for the learner's own ``tell``.
+        round : int, optional
+            The same; where no round is pending, it may also be the number of the coming one (see `coming`).
         id : str, optional
             A name for this feedback, unique among those of the key. A second call with the same id returns the record
             of the first and applies nothing, so that a client that has got no answer may call again. The last 1000 ids
@@ -371,7 +383,17 @@ def _told(number: int, item: Any) -> _Call:
             f"items[{number}]: expected a mapping with key and some of {', '.join(_TELL[1:])}, got {describe(item)}"
         )
     arguments = {name: item.get(name) for name in ("loss", "constraint", "played", "round")}
-    return _Call(_text("key", item["key"]), _id(item.get("id")), "tell", lambda learner: learner.tell(**arguments))
+    return _Call(_text("key", item["key"]), _id(item.get("id")), "tell", lambda learner: _tell(learner, **arguments))
+
+
+def _tell(learner: Learner, round: Any, **arguments: Any) -> Round:
+    if not learner.pending and isinstance(round, int) and round == learner.rounds + 1:
+        round = None  # a learner calls the round by its number only if it was played
+    return learner.tell(**arguments, round=round)
+
+
+def _coming(learner: Learner, known: Constraint | None) -> tuple[int, Array]:
+    return learner.rounds + 1, learner.ask(known)
 
 
 def _id(value: Any) -> str | None:

@@ -42,8 +42,12 @@ class PostgresDatabase(Database):
         # without the password
         self._place = f"{known.get('dbname', 'PostgreSQL')} on {known.get('host', 'localhost')}"
         self._connections: Connections[psycopg.Connection[Any]] = Connections(self._connect, _end, self._usable)
-        with self._transaction() as connection:
-            self._prepare(connection)
+        try:
+            with self._transaction() as connection:
+                self._prepare(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = self._psycopg.connect(

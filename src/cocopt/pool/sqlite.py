@@ -45,8 +45,12 @@ class SQLiteDatabase(Database):
         self._writing = threading.Lock()  # threads take turns here, in which SQLite would let them poll
         self._check_path()
         self._connections = Connections(self._connect, sqlite3.Connection.close, _usable)
-        with self._translated(), self._connections.use() as connection:
-            self._prepare(connection)
+        try:
+            with self._translated(), self._connections.use() as connection:
+                self._prepare(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def _check_path(self) -> None:
         if not Path(self._path).parent.is_dir():
