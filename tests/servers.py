@@ -28,7 +28,7 @@ def program(name: str) -> str:
 
 
 class Server:
-    """Starts, stops and crashes; ``url`` is that of one of its databases."""
+    """Starts, stops and crashes; ``url`` is that of its database."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.data = folder, folder / "data"
@@ -71,8 +71,8 @@ class Server:
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
 
-    def url(self, database: str = "postgres") -> str:
-        return f"postgresql://cocopt@127.0.0.1:{self.port}/{database}"
+    def url(self) -> str:
+        return f"postgresql://cocopt@127.0.0.1:{self.port}/postgres"
 
 
 @contextlib.contextmanager

@@ -45,13 +45,13 @@ def server() -> Iterator[servers.Server]:
 
 @pytest.fixture
 def database(server: servers.Server) -> str:
-    """A new, empty database of the server."""
+    """A new, empty schema of the server's database: what a connection finds there is the pool."""
     import psycopg
 
     name = f"test_{secrets.token_hex(6)}"
     with psycopg.connect(server.url(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return server.url(name)
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{server.url()}?options=-csearch_path%3D{name}"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.servers)])

@@ -278,8 +278,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name}, which is no JSON")
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """A JSON-able header and arrays as the bytes of a state file."""
+def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, plain: bool = False) -> bytes:
+    """A JSON-able header and arrays as the bytes of a state file.
+
+    ``plain`` says that all keys of the header are text, as those of `encode` are; then that is not looked after.
+    """
     stored = {}
     for name, array in _as_mapping("arrays", arrays).items():
         if not isinstance(array, np.ndarray | np.generic) or not _is_plain(array):
@@ -287,12 +290,13 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
         stored[name] = np.asarray(array)
     if not isinstance(header, Mapping):
         raise InvalidInput(f"header: expected a mapping, got {describe(header)}")
-    try:  # as it will be read: keys are text, tuples are lists
-        plain = json.loads(json.dumps(dict(header), allow_nan=False))
+    try:
+        if not plain:  # as it will be read: keys are text, tuples are lists
+            header = json.loads(json.dumps(dict(header), allow_nan=False))
+        envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": header}
+        text = _as_text(envelope)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"header: expected values that JSON has, got others ({error})") from None
-    envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": plain}
-    text = _as_text(envelope)
     members = {_HEADER: f'{text[:-1]}, "sha256": "{_checksum_of_text(text, stored)}"}}'.encode()}
     for name, array in stored.items():
         fortran = array.flags.f_contiguous and not array.flags.c_contiguous
@@ -352,16 +356,21 @@ def _checksum(envelope: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 def _as_text(envelope: Mapping[str, Any]) -> str:
-    return json.dumps(envelope, sort_keys=True)
+    return json.dumps(envelope, sort_keys=True, allow_nan=False)
 
 
 def _checksum_of_text(envelope: str, arrays: Arrays) -> str:
     digest = hashlib.sha256(envelope.encode())
     for name in sorted(arrays):
         array = arrays[name]
-        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        digest.update(array.tobytes())
+        digest.update(_outline_of_array(name, array.dtype.str, array.shape))
+        digest.update(array if array.flags.c_contiguous and array.size and array.dtype.kind != "U" else array.tobytes())
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _outline_of_array(name: str, dtype: str, shape: tuple[int, ...]) -> bytes:
+    return json.dumps([name, dtype, shape]).encode()
 
 
 # ---------------------------------------------------------------- values

@@ -44,7 +44,8 @@ def _digest(key: str, id: str, text: bytes) -> bytes:
 
 def _encode(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return {"array": _encode(value.tolist())}
+        whole = value.dtype.kind != "f" or np.isfinite(value).all()
+        return {"array": value.tolist() if whole else _encode(value.tolist())}
     if isinstance(value, np.generic):
         return _encode(value.item())
     if isinstance(value, float) and not math.isfinite(value):
