@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -49,6 +50,18 @@ def test_the_check_of_links_can_fail(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# One thing\n[a](#one-thing) [b](page.md#two) ![c](c.png) [d](https://example.org)")
     assert broken_links(page) == ["page.md#two", "c.png"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.parent.name == "docs" and "```python\n" in page.read_text(encoding="utf-8")],
+    ids=lambda page: page.name,
+)
+def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+        exec(compile(block, page.name, "exec"), names)  # one after the other, as a reader would
 
 
 @pytest.mark.parametrize("figure", sorted((ROOT / "docs").glob("*.png")), ids=lambda figure: figure.name)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import numpy as np
+
 from cocopt import state
 from cocopt.algorithms import Learner
 from cocopt.arrays import Array, ArrayLike, describe, nonnegative_int, scalar
@@ -185,7 +187,7 @@ class Pool:
         ...     len(pool), [record.t for record in records]
         (3, [1, 1, 1])
         """
-        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        if isinstance(items, str | bytes | Mapping | np.ndarray) or not isinstance(items, Iterable):
             raise InvalidInput(f"items: expected the arguments of several tells, got {describe(items)}")
         return self._apply([_told(i, item) for i, item in enumerate(items)])
 
@@ -387,7 +389,7 @@ def _told(number: int, item: Any) -> _Call:
 
 
 def _tell(learner: Learner, round: Any, **arguments: Any) -> Round:
-    if not learner.pending and isinstance(round, int) and round == learner.rounds + 1:
+    if not learner.pending and isinstance(round, int | np.integer) and round == learner.rounds + 1:
         round = None  # a learner calls the round by its number only if it was played
     return learner.tell(**arguments, round=round)
 
