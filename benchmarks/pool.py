@@ -1,8 +1,8 @@
-"""A pool beside the bare transactions of its database; also by itself: python benchmarks/pool.py [--postgres URL] [FOLDER].
+"""A pool beside the bare transactions of its database: python benchmarks/pool.py [--postgres URL] [FOLDER].
 
-A ``tell`` with an id, on a learner in memory, beside a transaction that reads nothing and writes a blob of the same size to
-one row, with the same settings; and ``tell_many`` of 1000 keys beside one ``tell`` after the other. The figures depend
-on how long the disk takes to sync: FOLDER says where the file is.
+A ``tell`` with an id, on a learner in memory, beside a transaction that reads nothing and writes a blob of the same
+size to one row, with the same settings; and ``tell_many`` of 1000 keys beside one ``tell`` after the other. The figures
+depend on how long the disk takes to sync: FOLDER says where the file is.
 """
 
 from __future__ import annotations

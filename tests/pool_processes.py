@@ -62,8 +62,8 @@ def work_until_killed(place: str, next_index: dict[str, int], seed: int, say: Ca
         while True:
             chosen = [*next_index] if rng.random() < 0.5 else [rng.choice([*next_index])]
             items = [{"key": key, "id": f"{next_index[key]}", **feedback(key, next_index[key])} for key in chosen]
-            told = pool.tell_many(items) if len(items) > 1 else [pool.tell(**items[0])]
-            say([[key, next_index[key], record.t] for key, record in zip(chosen, told, strict=True)])
+            records = pool.tell_many(items) if len(items) > 1 else [pool.tell(**items[0])]
+            say([[key, next_index[key], record.t] for key, record in zip(chosen, records, strict=True)])
             for key in chosen:
                 next_index[key] += 1
 
@@ -104,8 +104,8 @@ def share_keys(place: str, worker: int, say: Callable[[Any], None]) -> None:
         for index in range(12):
             rng.shuffle(keys)
             items = [{"key": key, "id": f"{worker}-{index}", **feedback(key, index)} for key in keys]
-            told = pool.tell_many(items) if index % 2 else [pool.tell(**item) for item in items]
-            say([[key, record.t] for key, record in zip(keys, told, strict=True)])
+            records = pool.tell_many(items) if index % 2 else [pool.tell(**item) for item in items]
+            say([[key, record.t] for key, record in zip(keys, records, strict=True)])
 
 
 def share(place: str) -> dict[str, Any]:

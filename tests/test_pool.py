@@ -165,10 +165,10 @@ def test_a_batch_has_records_too(place: str) -> None:
 def test_the_last_thousand_ids_of_a_key_are_remembered(place: str) -> None:
     with Pool(place, make) as pool:
         items = [{"key": "a", "id": f"{i}", "loss": losses.Linear([0.1, 0.0, -0.1])} for i in range(1000)]
-        told = pool.tell_many(items)
-        assert same(pool.tell(**items[0]), told[0])
+        records = pool.tell_many(items)
+        assert same(pool.tell(**items[0]), records[0])
         pool.tell("a", losses.Linear([0.1, 0.0, -0.1]), id="1000")
-        assert same(pool.tell(**items[1]), told[1])
+        assert same(pool.tell(**items[1]), records[1])
         assert pool.learner("a").t == 1001
         assert pool.tell(**items[0]).t == 1002  # forgotten, so it is new
 
@@ -181,9 +181,9 @@ def test_tell_many_is_all_or_nothing(place: str) -> None:
             pool.tell_many([*items, bad])
         assert caught.value.__notes__ == ["tell_many: item 3, key 'b'; nothing of all items was stored"]
         assert len(pool) == 0
-        told = pool.tell_many([*items, *items])
-        assert [record.t for record in told] == [1] * 6
-        assert all(same(one, other) for one, other in zip(told[:3], told[3:], strict=True))
+        records = pool.tell_many([*items, *items])
+        assert [record.t for record in records] == [1] * 6
+        assert all(same(one, other) for one, other in zip(records[:3], records[3:], strict=True))
         assert pool.keys() == [*pool] == ["a", "b", "c"]
         for key in "abc":
             alone = make(key)
@@ -237,7 +237,7 @@ def test_threads_share_a_pool(place: str) -> None:
 
     with Pool(place, make) as pool:
         with ThreadPoolExecutor(4) as threads:
-            rounds = sorted(t for told in threads.map(work, range(4)) for t in told)
+            rounds = sorted(t for records in threads.map(work, range(4)) for t in records)
         assert rounds == sorted([*range(1, 21), *range(1, 21)])
         assert pool.learner("a").t == pool.learner("b").t == 20
 
@@ -324,10 +324,10 @@ def test_tables_of_a_later_version_are_refused(place: str) -> None:
 
 
 def test_what_must_be_passed_again(place: str) -> None:
-    class Own(Box):
+    class OwnBox(Box):
         """A set whose class is not registered."""
 
-    K = Own(0.0, 1.0, dim=3)
+    K = OwnBox(0.0, 1.0, dim=3)
     with Pool(place, lambda key: CLASP(K)) as pool:
         with pytest.raises(StateError, match=r"for a pool: Pool\(..., supplied=\{'K': ...\}\)"):
             pool.ask("a")

@@ -559,3 +559,21 @@ def test_integers_of_64_bits_are_decoded():
     for number in (2**63, -(2**63)):
         with pytest.raises(StateError, match="expected a number of 64 bits"):
             decoder.decode(number)
+
+
+def test_files_are_those_of_numpy_and_zip():
+    content = state.pack(HEADER, ARRAYS)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None  # every member has the checksum that its header says
+        assert {info.filename for info in archive.infolist()} == {"cocopt.json", *(f"{name}.npy" for name in ARRAYS)}
+    with np.load(io.BytesIO(content)) as loaded:
+        for name, array in ARRAYS.items():
+            np.testing.assert_array_equal(loaded[name], array)
+            assert loaded[name].dtype == array.dtype
+
+
+def test_arguments_that_were_changed_are_stored_as_they_are_now():
+    learner = CLASP(sets.Box(0.0, 1.0, dim=2))
+    learner.dumps()
+    learner.K = sets.Box(0.0, 2.0, dim=2)
+    assert cocopt.loads(learner.dumps()).K.upper.tolist() == [2.0, 2.0]

@@ -189,7 +189,7 @@ class Pool:
         """
         if isinstance(items, str | bytes | Mapping | np.ndarray) or not isinstance(items, Iterable):
             raise InvalidInput(f"items: expected the arguments of several tells, got {describe(items)}")
-        return self._apply([_told(i, item) for i, item in enumerate(items)])
+        return self._apply([_tell_call(i, item) for i, item in enumerate(items)])
 
     def forget(self, key: str, round: int) -> None:
         """Gives up the feedback that a pending round of the learner still lacks (the learner's ``forget``)."""
@@ -378,7 +378,7 @@ def _run(
     return results, list(changed), new
 
 
-def _told(number: int, item: Any) -> _Call:
+def _tell_call(number: int, item: Any) -> _Call:
     """An item of `Pool.tell_many` as a call."""
     if not isinstance(item, Mapping) or not {*item} <= {*_TELL} or "key" not in item:
         raise InvalidInput(

@@ -93,19 +93,19 @@ class _Answers:
 
     def _feedback(self, waiting: list[tuple[int, bytes, Feedback]]) -> list[bytes]:
         """Answers to feedback: together, or one by one if something is wrong with one. Empties the list."""
-        told, answers = [*waiting], []
+        waited, answers = [*waiting], []
         waiting.clear()
-        if len(told) > 1:
+        if len(waited) > 1:
             try:
-                records = self._pool.tell_many(request._asdict() for _, _, request in told)
+                records = self._pool.tell_many(request._asdict() for _, _, request in waited)
             except PoolUnavailable as error:  # perhaps it was stored: only a client that gave ids may try again
-                return [self._line(messages.failure(number, line, error)) for number, line, _ in told]
+                return [self._line(messages.failure(number, line, error)) for number, line, _ in waited]
             except Exception:  # nothing was stored: one by one, those that are wrong will say so
                 records = []
             if records:
-                pairs = zip(told, records, strict=True)
+                pairs = zip(waited, records, strict=True)
                 return [self._line(messages.respond(request, record)) for (_, _, request), record in pairs]
-        for number, line, request in told:
+        for number, line, request in waited:
             try:
                 answer = messages.respond(request, self._pool.tell(**request._asdict()))
             except Exception as error:  # as above
