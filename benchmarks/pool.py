@@ -21,7 +21,7 @@ import numpy as np
 
 from cocopt import CLASP, Box, Pool, constraints, losses
 
-KEYS, DIM, CALLS, REPEAT = 1000, 10, 25, 12
+KEYS, DIM, CALLS, REPEAT = 1000, 10, 500, 7
 
 LOSS = losses.Linear(np.linspace(-1.0, 1.0, DIM))
 CONSTRAINT = constraints.Affine(np.ones((2, DIM)) + np.eye(2, DIM), np.ones(2))
@@ -63,15 +63,14 @@ def bare_postgres(url: str, size: int) -> Callable[[], None]:
 
 
 def in_turn(contestants: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """The best mean of a few calls of each, in seconds; they take turns."""
-    best = dict.fromkeys(contestants, np.inf)
-    for _ in range(REPEAT):
+    """The median time of a call of each, in seconds; they take turns, since the time of a sync varies."""
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(CALLS):
         for name, call in contestants.items():
             began = time.perf_counter()
-            for _ in range(CALLS):
-                call()
-            best[name] = min(best[name], (time.perf_counter() - began) / CALLS)
-    return best
+            call()
+            times[name].append(time.perf_counter() - began)
+    return {name: float(np.median(measured)) for name, measured in times.items()}
 
 
 def measure(place: str, bare: Callable[[int], Callable[[], None]]) -> dict[str, float]:
@@ -87,32 +86,32 @@ def measure(place: str, bare: Callable[[int], Callable[[], None]]) -> dict[str, 
                 {"key": "one", "loss": LOSS, "constraint": CONSTRAINT, "id": f"{next(numbers)}"} for _ in range(10)
             )
         size = len(pool.learner("one").dumps())
-        best = in_turn({"tell": tell, "bare": bare(size)})
+        median = in_turn({"tell": tell, "bare": bare(size)})
 
         def items() -> list[dict[str, Any]]:
             i = next(numbers)
             return [{"key": f"{k}", "loss": LOSS, "constraint": CONSTRAINT, "id": f"{i}"} for k in range(KEYS)]
 
         pool.tell_many(items())
-        together = alone = np.inf
-        for _ in range(5):
+        together, alone = [], []
+        for _ in range(REPEAT):
             many = items()
             began = time.perf_counter()
             pool.tell_many(many)
-            together = min(together, (time.perf_counter() - began) / KEYS)
+            together.append((time.perf_counter() - began) / KEYS)
             few = items()[:100]
             began = time.perf_counter()
             for item in few:
                 pool.tell(**item)
-            alone = min(alone, (time.perf_counter() - began) / len(few))
+            alone.append((time.perf_counter() - began) / len(few))
     return {
         "bytes": size,
-        "bare, µs": 1e6 * best["bare"],
-        "tell, µs": 1e6 * best["tell"],
-        "tell / bare (target ≤ 2)": best["tell"] / best["bare"],
-        "one by one, µs": 1e6 * alone,
-        "tell_many, µs per key": 1e6 * together,
-        "one by one / tell_many (target ≥ 10)": alone / together,
+        "bare, µs": 1e6 * median["bare"],
+        "tell, µs": 1e6 * median["tell"],
+        "tell / bare (target ≤ 2)": median["tell"] / median["bare"],
+        "one by one, µs": 1e6 * float(np.median(alone)),
+        "tell_many, µs per key": 1e6 * float(np.median(together)),
+        "one by one / tell_many (target ≥ 10)": float(np.median(alone) / np.median(together)),
     }
 
 

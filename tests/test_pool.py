@@ -218,7 +218,7 @@ def test_keys_can_be_deleted(place: str) -> None:
 
 
 def test_memory_is_bounded_and_never_stale(place: str) -> None:
-    with Pool(place, make, memory=60_000) as small, Pool(place, make) as other:
+    with Pool(place, make, memory=25_000) as small, Pool(place, make) as other:
         for key in map(str, range(10)):
             small.tell(key, **feedback("a", 0))
         assert 0 < len(small._live) < 3
@@ -240,6 +240,19 @@ def test_threads_share_a_pool(place: str) -> None:
             rounds = sorted(t for records in threads.map(work, range(4)) for t in records)
         assert rounds == sorted([*range(1, 21), *range(1, 21)])
         assert pool.learner("a").t == pool.learner("b").t == 20
+
+
+def test_commits_are_synced(tmp_path: Path) -> None:
+    with Pool(tmp_path / "pool.db", make) as pool, pool._database._connections.use() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+@pytest.mark.servers
+def test_commits_are_synced_by_a_server_too(database: str) -> None:
+    place = f"{database}%20-csynchronous_commit%3Doff"
+    with Pool(place, make) as pool, pool._database._connections.use() as connection:
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
 
 
 # ----------------------------------------------------------------------------------------------------- processes, kills
