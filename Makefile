@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.cocopt-installed
+BENCH_STAMP := $(VENV)/.cocopt-bench-installed
+BENCH ?= results/bench.json
 
 # The same for the lowest versions of the dependencies; its compiled kernels are kept apart, too.
 LOWEST := .venv-lowest
@@ -11,7 +13,7 @@ LOWEST_STAMP := $(LOWEST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow and not servers" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-lowest mutation lint bench reproduce field docs-tables clean
+.PHONY: help compile test test-slow test-servers test-lowest mutation lint bench bench-full bench-docs reproduce field docs-tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +49,16 @@ lint: $(STAMP) ## style, types, and which module may import which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(STAMP) ## speed, compared with what one would write instead
-	$(BIN)/python benchmarks/run.py
+bench: compile $(BENCH_STAMP) ## speed, compared with what one would write instead: a sample, within ten minutes
+	$(BIN)/python benchmarks/run.py --quick --json results/bench-run.json
+	$(BIN)/python benchmarks/table.py --minutes 6
+
+bench-full: compile $(BENCH_STAMP) ## all of it, an hour or two; after an interruption the same command continues
+	$(BIN)/python benchmarks/table.py --full --out $(BENCH)
+	$(BIN)/python benchmarks/run.py --json results/bench-run.json
+
+bench-docs: $(BENCH_STAMP) ## write the figures of BENCH (results/bench.json) into docs/performance.md and README.md
+	$(BIN)/python benchmarks/table.py --docs $(BENCH)
 
 reproduce: compile ## the paper's experiments: tables and figures in results/; prints the wall time
 	$(BIN)/cocopt reproduce --out results
@@ -74,6 +84,11 @@ $(STAMP): pyproject.toml
 	$(check-python)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) --editable '.[dev]'
+	@touch $@
+
+# the other solvers that the benchmarks compare with
+$(BENCH_STAMP): $(STAMP) pyproject.toml
+	$(BIN)/python $(PIP_INSTALL) --editable '.[bench]'
 	@touch $@
 
 $(LOWEST_STAMP): pyproject.toml tools/lowest_versions.py

@@ -95,7 +95,8 @@ def table(race: Callable[..., dict[str, float]], row: Callable[..., dict[str, An
     for name, trials, rows, target in [
         ("CLASP, batch of 100, worst row", TRIALS, "worst", 10),
         ("CLASP, batch of 100, all rows", TRIALS, "all", 6),
-        ("CLASP, single stream, all rows", 1, "all", 0.85),
+        ("CLASP, single stream, all rows", 1, "all", 2),
+        ("CLASP, single stream, worst row", 1, "worst", 2),
     ]:
         start, rounds = data(trials, ROUNDS if trials > 1 else 20 * ROUNDS)
         arguments = (start, rounds, rows)

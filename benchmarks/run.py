@@ -196,7 +196,10 @@ def main() -> None:
         present(table)
         figures += table
     if options.json:
-        options.json.write_text(json.dumps({"machine": described, "figures": figures}, indent=1))
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        temporary = options.json.with_name(f"{options.json.name}.tmp")
+        temporary.write_text(json.dumps({"machine": described, "figures": figures}, indent=1), encoding="utf-8")
+        temporary.replace(options.json)
 
 
 if __name__ == "__main__":

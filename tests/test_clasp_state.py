@@ -12,6 +12,7 @@ import textwrap
 import tracemalloc
 import zipfile
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from instances import CURVED, SETS, build, build_set, random_constraint, random_set, stacked
@@ -159,11 +160,15 @@ def test_what_is_not_asked_for_is_refused(path, name, message):
 @pytest.mark.parametrize("window", [2, None])
 @pytest.mark.parametrize("constraint", ["Function", "from_cvxpy"])
 def test_a_window_of_black_boxes_cannot_be_saved(path, constraint, window):
-    z = np.full(2, 0.5)
+    z, variable = np.full(2, 0.5), cp.Variable(2)
     learner = CLASP(Box(0.0, 1.0, dim=2), start=z, window=window)
     learner.save(path)
     before = path.read_bytes()
-    learner.tell(None, build(random_constraint(constraint, z, np.random.default_rng(0), slack=0.1)))
+    if constraint == "from_cvxpy":  # an expression that is none of our classes
+        g = constraints.from_cvxpy(cp.log_sum_exp(variable) <= 1.3, variable)
+    else:
+        g = build(random_constraint(constraint, z, np.random.default_rng(0), slack=0.1))
+    learner.tell(None, g)
     with pytest.raises(TypeError, match=r"(?s)the learner remembers what cannot be stored: .*window=1"):
         learner.save(path)
     assert path.read_bytes() == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -42,3 +43,58 @@ def test_at_the_tip_of_a_cone_multipliers_must_be_in_its_dual(y: list[float], no
     v, z = -np.array(y) / scaled.unit, np.zeros(len(scaled.cones.b))
     z[-3:] = np.linalg.lstsq(scaled.cones.A[-3:].T, -v, rcond=None)[0]
     assert (scaled.check(Candidate(v, z, None, 0.0, infeasible=False)) is not None) == normal
+
+
+def assert_optimal(K: Box, g: constraints.Constraint, y: np.ndarray, x: np.ndarray, multipliers: np.ndarray) -> None:
+    """The optimality conditions of the projection, which prove it: all is convex."""
+    rows = g.rows(x)
+    assert K.violation(x) <= 1e-9
+    assert (rows <= 1e-9).all()
+    assert (multipliers >= -1e-9).all()
+    assert (np.abs(multipliers * rows) <= 1e-8).all()
+    rest = y - x - multipliers @ g.jacobian(x)  # what is left for the bounds
+    assert (rest[x > K.lower + 1e-9] >= -1e-8).all()
+    assert (rest[x < K.upper - 1e-9] <= 1e-8).all()
+
+
+@pytest.mark.parametrize("n", [6, 60, 300])
+@pytest.mark.parametrize("kind", ["balls", "exponentials", "quadratics", "cone", "mixed"])
+def test_conic_projections_satisfy_the_optimality_conditions(kind: str, n: int) -> None:
+    """For small systems of Newton's method, which are dense, and for large ones, which may be sparse."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        z = 0.3 * rng.random(n)
+        y = z + 3.0 * rng.normal(size=n)
+        ball = constraints.NormBall(z + 0.1 * rng.normal(size=n), 0.1 * np.sqrt(n) + 0.2)
+        F, A = rng.normal(size=(n, n)) / np.sqrt(n), rng.normal(size=(5, n)) / np.sqrt(n)
+        P = F.T @ F + 0.1 * np.eye(n)
+        quadratic = constraints.Quadratic(P, A[0], -0.5 * z @ P @ z - A[0] @ z - 0.1)
+        cone = constraints.SecondOrder(F, np.zeros(n), A[1], float(np.linalg.norm(F @ z) - A[1] @ z) + 0.1)
+        exponentials = constraints.LogSumExp(A, A @ z + np.log(5.0) + 0.1)
+        members = {
+            "balls": [ball, constraints.NormBall(z, 0.2 * np.sqrt(n))],
+            "exponentials": [exponentials],
+            "quadratics": [quadratic, constraints.Quadratic(np.eye(n), A[2], -0.5 * z @ z - A[2] @ z - 0.1)],
+            "cone": [cone, constraints.Affine(A[3:], A[3:] @ z + 0.05)],
+            "mixed": [quadratic, ball, exponentials],
+        }[kind]
+        K, g = Box(-1.0, 1.0, dim=n), constraints.Stack(members)
+        found = solve_conic(Request(K, g, y))
+        assert found.status == 0
+        assert_optimal(K, g, y, found.point, found.multipliers)
+
+
+def test_a_large_sparse_problem_needs_no_dense_matrix() -> None:
+    """Box ∩ two balls, n = 1500: a dense matrix of the bounds alone would have 36 MB."""
+    n = 1500
+    rng = np.random.default_rng(0)
+    K = Box(-1.0, 1.0, dim=n)
+    g = constraints.Stack([constraints.NormBall(np.zeros(n), 10.0), constraints.NormBall(np.full(n, 0.1), 11.0)])
+    y = 2.0 * rng.normal(size=n)
+    solve_conic(Request(K, g, y))  # what is loaded and cached at first use does not count
+    tracemalloc.start()
+    found = solve_conic(Request(Box(-1.0, 1.0, dim=n), g, y))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert_optimal(K, g, y, found.point, found.multipliers)
+    assert peak < 8e6

@@ -624,11 +624,9 @@ def test_cvxpy_parameters_are_snapshots_and_the_problem_is_compiled_once(monkeyp
     for g, value in ((first, 1.0), (second, 1.0), (from_cvxpy(expression, x), 3.75)):
         assert g.value(point) == pytest.approx(value, abs=1e-12)
         np.testing.assert_allclose(least_relaxation(g.cones(), point), [value], atol=1e-8)
-        assert g.cones() is g.cones()
     assert first.gradient(point).tolist() == [1.0, 0.0, 0.0]
     np.testing.assert_allclose(second.gradient(point), [0.0, -1.0, 0.0])
-    assert len(compiled) == 3
-    assert len(set(compiled)) == 1  # one problem, three sets of parameters
+    assert len(compiled) == 1  # for three sets of parameters
     assert radius.value == 0.25
     assert center.value.tolist() == [2.0, 4.0, 0.0]
 
@@ -648,7 +646,7 @@ def test_cvxpy_in_a_stack_and_outside_its_domain():
     ("make", "message"),
     [
         (lambda: from_cvxpy(cp.norm(x), 3), "variable: expected a cvxpy.Variable, got int 3"),
-        (lambda: from_cvxpy(3, x), "expression: expected a cvxpy.Expression, got int 3"),
+        (lambda: from_cvxpy(3, x), "expression: expected a cvxpy.Expression, a constraint .*, got int 3"),
         (lambda: from_cvxpy(cp.norm(x), cp.Variable((2, 2))), r"variable: expected shape \(n,\), got \(2, 2\)"),
         (lambda: from_cvxpy(cp.norm(x), cp.Variable(3, nonneg=True)), "variable: expected no attributes.* got nonneg"),
         (lambda: from_cvxpy(cp.norm(x), cp.Variable(3)), "expression: expected var.* as its only variable, got var"),
@@ -684,7 +682,7 @@ def test_constraints_do_not_load_what_they_do_not_need():
 
 def test_repr_names_the_data():
     assert repr(Stack([BALL])) == "Stack([NormBall(center of shape (2,), radius of shape ())])"
-    assert repr(from_cvxpy(EXPRESSIONS["norm"], x)).startswith("from_cvxpy(")
+    assert repr(from_cvxpy(EXPRESSIONS["pnorm"], x)).startswith("from_cvxpy(")
     assert set(constraints.__all__) >= {
         "Affine",
         "Function",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -52,16 +51,20 @@ def test_the_check_of_links_can_fail(tmp_path: Path) -> None:
     assert broken_links(page) == ["page.md#two", "c.png"]
 
 
+def code_blocks(page: Path) -> list[str]:
+    """The Python code of a page, block by block."""
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
 @pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.parent.name == "docs" and "```python\n" in page.read_text(encoding="utf-8")],
-    ids=lambda page: page.name,
+    "page", [page for page in PAGES if page.parent.name == "docs" and code_blocks(page)], ids=lambda page: page.name
 )
-def test_python_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a page, one after the other, as a reader would run them."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
-        exec(compile(block, page.name, "exec"), names)  # one after the other, as a reader would
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for i, block in enumerate(code_blocks(page), start=1):
+        exec(compile(block, f"{page.name}, block {i}", "exec"), namespace)
 
 
 @pytest.mark.parametrize("figure", sorted((ROOT / "docs").glob("*.png")), ids=lambda figure: figure.name)

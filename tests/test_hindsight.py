@@ -241,7 +241,7 @@ def test_black_boxes_whose_optimum_is_zero_or_cancels() -> None:
 
 def test_data_drawn_again_in_every_pass_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     in_memory = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
-    monkeypatch.setattr(hindsight_rounds, "MAX_ROUNDS_IN_MEMORY", 10)
+    monkeypatch.setattr(hindsight_rounds, "MAX_BYTES_IN_MEMORY", 1000)
     drawn_again = best_fixed(problems.get("olr-long"), 0, [0], [300, 600])
     assert np.array_equal(in_memory.value, drawn_again.value)
 

@@ -311,7 +311,11 @@ def test_explain_names_the_method() -> None:
         (cocopt.Simplex(3), constraints.Affine(np.ones(3), 1.0), "kernel"),
         (box, many, "daqp"),
         (cocopt.Polyhedron(np.eye(3), np.ones(3)), many, "daqp"),
-        (box, constraints.NormBall(np.zeros(3), 1.0), "clarabel"),
+        (box, constraints.NormBall(np.zeros(3), 1.0), "curved"),
+        (box, constraints.Quadratic(np.diag([0.0, 1.0, 2.0]), np.ones(3), -1.0), "curved"),
+        (box, constraints.Quadratic(np.ones((3, 3)), np.ones(3), -1.0), "clarabel"),
+        (cocopt.L1Ball(0.0, 1.0, dim=3), constraints.Affine(np.ones(3), 1.0), "curved"),
+        (cocopt.Halfspace(np.ones(3), 1.0), constraints.NormBall(np.zeros(3), 1.0), "curved"),
         (cocopt.Ellipsoid(np.zeros(3), np.eye(3)), many, "clarabel"),
         (box, black_box, "cuts"),
         (ball, constraints.Stack([many, black_box]), "cuts"),
@@ -386,8 +390,9 @@ def test_explaining_costs_no_square_matrix(kind: Any) -> None:
     g = constraints.NormBall(np.zeros(n), 1.0)
     tracemalloc.start()
     try:
-        for constraint in (g, constraints.Stack([g, constraints.Affine(np.ones(n), 1.0)])):
-            assert cocopt.explain(K, constraint).startswith("cuts: ")
+        assert cocopt.explain(K, g).startswith("curved: ")
+        with_row = cocopt.explain(K, constraints.Stack([g, constraints.Affine(np.ones(n), 1.0)]))
+        assert with_row.startswith("curved: " if K.polyhedral() else "cuts: ")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

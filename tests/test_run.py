@@ -639,7 +639,7 @@ BAD = {
     "zero jobs": ({"jobs": 0}, "jobs: expected a positive integer"),
     "negative seed": ({"seed": -1}, "seed: expected a non-negative integer"),
     "engine": ({"engine": "spark"}, 'engine: expected "local" or "dask"'),
-    "too many trials": ({"trials": 10**12}, "trials: expected at most 25000000 in chunks of 25, got int 10+"),
+    "too many trials": ({"trials": 10**12}, "trials: expected at most 100000000 in chunks of 100, got int 10+"),
     "too many rounds": ({"rounds": 10**400}, f"rounds: expected at most {2**53}, got int 10+"),
     "array of rounds": ({"rounds": np.ones(2)}, "rounds: expected a positive integer, got an array"),
     "matrix as seed": ({"seed": np.eye(2)}, "seed: expected a non-negative integer, got an array"),

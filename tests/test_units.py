@@ -39,7 +39,7 @@ def play(K: Any, normal: np.ndarray, learner: Any, shift: float, static: bool, r
             a, b = np.array([1.0, -0.5, 0.3, 0.2]), float(np.array([1.0, -0.5, 0.3, 0.2]) @ learner.start) + 0.5
         mu, nu = (0.0, 0.0) if not shift else (shift * (1 + t % 3), shift * (t % 5))
         if static:
-            nu = 0.0 if not shift else shift
+            nu = shift
         f = losses.Function(
             lambda x, c=c: float(c @ x),
             lambda x, c=c, mu=mu: c + mu * normal,  # the same values on K

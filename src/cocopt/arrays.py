@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,17 +32,20 @@ __all__ = [
     "as_flag",
     "as_floats",
     "as_integers",
+    "as_plain",
     "as_points",
     "as_shape",
     "batch_shape",
     "broadcast",
     "check_points",
     "describe",
+    "equal_values",
     "frozen",
     "ignore_fp_warnings",
     "make_tuple",
     "nonnegative_int",
     "one_of",
+    "plain_system",
     "positive_int",
     "read_only_view",
     "require_finite",
@@ -62,6 +66,24 @@ def as_floats(name: str, value: ArrayLike) -> Array:
     return array
 
 
+def plain_system(A: Any, b: Any) -> tuple[Array, Array] | None:
+    """A (M, n) and b (M) if they are contiguous float64 arrays that fit: the usual case, found by few comparisons."""
+    if (
+        type(A) is np.ndarray
+        and type(b) is np.ndarray
+        and A.dtype is _FLOAT
+        and b.dtype is _FLOAT
+        and A.ndim == 2
+        and b.ndim == 1
+        and len(A) == len(b)
+        and A.size > 0
+        and A.flags.c_contiguous
+        and b.flags.c_contiguous
+    ):
+        return A, b
+    return None
+
+
 def as_integers(name: str, value: ArrayLike, expected: str = "integers") -> NDArray[np.integer[Any]]:
     """An array of integers of any shape that is not empty."""
     array = _as_numbers(name, value, "iu", expected)
@@ -76,6 +98,8 @@ def _as_numbers(name: str, value: Any, kinds: str, expected: str) -> NDArray[Any
         isinstance(value, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in value)
     ):
         raise InvalidInput(f"{name}: expected {expected}, got a masked array; fill its gaps first")
+    if type(value).__module__.startswith("scipy.sparse") and hasattr(value, "toarray"):
+        value = value.toarray()
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:  # such as ragged nested lists
@@ -262,3 +286,40 @@ def check_points(x: ArrayLike, dim: int | None, batch: tuple[int, ...]) -> Array
     if array.ndim > 1 and batch:
         batch_shape(("data", batch), ("x", array.shape[:-1]))
     return array
+
+
+def equal_values(one: Any, other: Any) -> bool:
+    """Whether arguments of sets or constraints are the same: arrays, numbers, objects, and what is made of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.arrays import equal_values
+    >>> equal_values({"b": [np.ones(2), 1.0]}, {"b": [np.ones(2), 1.0]}), equal_values([1.0], [1.0, 2.0])
+    (True, False)
+    """
+    if isinstance(one, Mapping):
+        same = isinstance(other, Mapping) and list(one) == list(other)
+        return same and all(equal_values(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple):
+        return isinstance(other, list | tuple) and len(one) == len(other) and all(map(equal_values, one, other))
+    if hasattr(one, "equals"):
+        return bool(one.equals(other))
+    return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
+
+
+def as_plain(value: Any) -> Any:
+    """Numbers, flags, arrays and what is made of them as Python's own: what JSON has, but for infinities and NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cocopt.arrays import as_plain
+    >>> as_plain({"x": np.array([1.0, 2.0]), "t": np.int64(3), "seen": (np.True_, None)})
+    {'x': [1.0, 2.0], 't': 3, 'seen': [True, None]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [as_plain(item) for item in value] if isinstance(value, list | tuple) else value

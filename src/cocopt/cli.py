@@ -182,12 +182,22 @@ def list_(
 def bench(
     trials: Annotated[int, typer.Option(help="Number of trials in the batch.")] = 100,
     rounds: Annotated[int, typer.Option(help="Rounds per trial.")] = 200,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small table, within a minute: CLASP, and projections beside solvers.")
+    ] = False,
 ) -> None:
     """Measure the speed of CLASP on the paper's regression, beside a loop around a QP solver."""
     with report_errors(None):
         from cocopt.arrays import positive_int
         from cocopt.experiments.bench import compare
+        from cocopt.experiments.bench import quick as quick_table
 
+        if quick:
+            typer.echo(f"{'n = 10, times in µs':<32} {'cocopt':>9} {'peer':>9} {'ratio':>8}")
+            for row in quick_table(positive_int("trials", trials), positive_int("rounds", rounds)):
+                times = f"{row.microseconds:9.3g} {row.peer_microseconds:9.3g} {row.ratio:8.3g}"
+                typer.echo(f"{row.what:<32} {times}  {row.peer}")
+            return
         table = compare(positive_int("trials", trials), positive_int("rounds", rounds))
         typer.echo(f"CLASP on olr, n = 10, 4 rows, {trials} trials of {rounds} rounds, metrics included")
         for name, microseconds in table:

@@ -24,6 +24,7 @@ __all__ = [
     "MissingFile",
     "NotStorable",
     "PoolUnavailable",
+    "ReadOnly",
     "SolverFailure",
     "StateError",
     "SuspiciousInput",
@@ -103,6 +104,21 @@ class NotStorable(CocoptError, TypeError):
     """
 
 
+class ReadOnly(CocoptError, AttributeError):
+    """An attribute that must not change was assigned to; make a new object instead.
+
+    >>> from cocopt import Box
+    >>> Box(0.0, 1.0, dim=2).lower = 0.5
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.ReadOnly: Box.lower: expected to stay as it is, got another value; make a new Box instead
+    """
+
+    def __init__(self, owner: object, name: str) -> None:
+        kind = type(owner).__name__
+        super().__init__(f"{kind}.{name}: expected to stay as it is, got another value; make a new {kind} instead")
+
+
 class MissingFile(CocoptError, FileNotFoundError):
     """A state file, or the folder that it is to be written to, does not exist."""
 
@@ -140,24 +156,45 @@ class InfeasibleRound(CocoptError):
         Which trials of the (flattened) batch are infeasible; ``(0,)`` for a single point.
     least_violation : ndarray
         For each of these trials the smallest value of max_i g_i over K.
+    rows : tuple of tuples
+        For each of these trials the rows in conflict, by name or number: those that are violated as much as any where
+        the largest violation is least. Empty where they are not known.
 
     >>> import cocopt
     >>> from cocopt import Box, constraints
+    >>> cap, floor = constraints.Affine([1.0], 0.4), constraints.Affine([-1.0], -0.6)
     >>> try:
-    ...     cocopt.project(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], -1.0), [0.5, 0.5])
+    ...     cocopt.project(Box(0.0, 1.0, dim=1), constraints.Stack({"cap": cap, "floor": floor}), [0.5])
     ... except cocopt.errors.InfeasibleRound as error:
-    ...     print(error.trials, error.least_violation)
-    (0,) [1.]
+    ...     print(error.trials, error.least_violation, error.rows)
+    (0,) [0.1] (('cap', 'floor'),)
     """
 
-    def __init__(self, trials: Sequence[int], least_violation: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        trials: Sequence[int],
+        least_violation: NDArray[np.float64],
+        rows: Sequence[Sequence[int | str]] = (),
+    ) -> None:
         self.trials = tuple(int(t) for t in trials)
         self.least_violation = least_violation
+        self.rows = tuple(tuple(own) for own in rows)
         where = "" if self.trials == (0,) else f" in trials {_some(self.trials)}"
+        named = sorted({row for own in self.rows for row in own}, key=str)
+        conflict = f", rows in conflict: {_some(tuple(named))}" if named else ""
         super().__init__(
             f"K and the constraint have no point in common{where}: "
-            f"the least possible violation is {float(least_violation.max()):.6g}"
+            f"the least possible violation is {float(least_violation.max()):.6g}{conflict}. "
+            'infeasible="nearest" goes to the point of least violation instead, where constraints.Soft and weights say '
+            'which rows yield first; a learner with infeasible="skip" leaves the constraint out'
         )
+
+    def with_names(self, names: Sequence[str | None]) -> InfeasibleRound:
+        """The same error with the names of the rows in place of their numbers."""
+        named = [
+            list(dict.fromkeys(names[row] or row if isinstance(row, int) else row for row in own)) for own in self.rows
+        ]
+        return InfeasibleRound(self.trials, self.least_violation, named)
 
 
 class TrialFailed(CocoptError, RuntimeError):
@@ -186,6 +223,6 @@ class EngineFailed(CocoptError, RuntimeError):
     """
 
 
-def _some(trials: tuple[int, ...], limit: int = 8) -> str:
+def _some(trials: tuple[int | str, ...], limit: int = 8) -> str:
     shown = ", ".join(str(t) for t in trials[:limit])
     return shown if len(trials) <= limit else f"{shown}, … ({len(trials)} in all)"

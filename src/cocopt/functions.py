@@ -9,9 +9,10 @@ import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, all_finite, as_flag, as_floats, batch_shape, describe
 from cocopt.errors import InvalidInput
+from cocopt.threads import one_blas_thread
 from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 
-__all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum"]
+__all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum", "square_root"]
 
 
 def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> tuple[Array, Array, Array, tuple[int, ...]]:
@@ -44,6 +45,7 @@ def curvature(name: str, P: Array, x: Array, Px: Array) -> Array:
     return value
 
 
+@one_blas_thread
 def spectrum(name: str, P: Array) -> tuple[Array, Array]:
     """Eigenvalues (ascending, those below rounding set to 0) and eigenvectors of a positive semidefinite P."""
     values, vectors = np.linalg.eigh(P)
@@ -52,6 +54,18 @@ def spectrum(name: str, P: Array) -> tuple[Array, Array]:
         raise InvalidInput(f"{name}: P: expected a positive semidefinite matrix, got the eigenvalue {values.min():g}")
     noise = P.shape[-1] * np.finfo(np.float64).eps * largest
     return np.where(values > noise, values, 0.0), vectors
+
+
+@one_blas_thread
+def square_root(name: str, P: Array) -> Array:
+    """A matrix F with FᵀF = P, as many rows as P has rank; upper triangular if P is positive definite."""
+    try:
+        return np.asarray(np.linalg.cholesky(P), dtype=np.float64).T
+    except np.linalg.LinAlgError:
+        values, vectors = spectrum(name, P)
+        positive = values > 0
+        F: Array = np.sqrt(values[positive])[:, None] * vectors[:, positive].T
+        return F
 
 
 class BlackBox:

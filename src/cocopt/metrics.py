@@ -17,15 +17,16 @@ Regret is the loss minus that of the best fixed action, which is known in hindsi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import kernels
-from cocopt.arrays import Array, ArrayLike, as_floats, as_shape, describe, ignore_fp_warnings, make_tuple
+from cocopt.arrays import Array, ArrayLike, as_floats, as_plain, as_shape, describe, ignore_fp_warnings, make_tuple
 from cocopt.errors import InvalidInput, StateError
 from cocopt.state import as_array, as_count, as_fields, as_numbers
 
@@ -55,6 +56,7 @@ class _Sum(IntEnum):
 
 
 _SUMS = len(_Sum)
+_NAMED = 5  # numbers that are kept for each name
 
 
 class CompensatedSum(NamedTuple):
@@ -122,11 +124,14 @@ class Ledger:
     Ledger(rounds=3, loss=7, ccv_soft=1.5, ccv1=2.5, ccv2=4.25, ccv2_sum=5.25)
     >>> ledger.ccv1
     np.float64(2.5)
+    >>> ledger.after(None, [0.5, 1.0], names=("cap", "risk")).by_name["risk"]
+    {'ccv1': np.float64(1.0), 'ccv2': np.float64(1.0), 'worst': np.float64(1.0)}
     """
 
-    __slots__ = ("_history", "_rounds", "_sums")
+    __slots__ = ("_history", "_named", "_rounds", "_sums")
 
     _history: History
+    _named: dict[str, Array]  # by name: CCV₁ and CCV₂ with their rounding errors, the worst violation; (..., 5)
     _rounds: int
     _sums: Array
 
@@ -143,12 +148,12 @@ class Ledger:
         """
         if history is not None and not (isinstance(history, str) and history in ("hist", "window")):
             raise InvalidInput(f'history: expected None, "hist" or "window", got {describe(history)}')
-        return cls._make(0, history, np.zeros((*as_shape("batch", batch), 2 * _SUMS)))
+        return cls._make(0, history, np.zeros((*as_shape("batch", batch), 2 * _SUMS)), {})
 
     @classmethod
-    def _make(cls, rounds: int, history: History, sums: Array) -> Ledger:
+    def _make(cls, rounds: int, history: History, sums: Array, named: dict[str, Array]) -> Ledger:
         ledger = object.__new__(cls)
-        ledger._rounds, ledger._history, ledger._sums = rounds, history, sums
+        ledger._rounds, ledger._history, ledger._sums, ledger._named = rounds, history, sums, named
         return ledger
 
     def after(
@@ -157,6 +162,7 @@ class Ledger:
         rows: ArrayLike | None,
         past: ArrayLike | None = None,
         infeasible: ArrayLike | None = None,
+        names: Sequence[str | None] | None = None,
     ) -> Ledger:
         """The ledger after one more round; arguments broadcast over the batch; None if nothing was revealed.
 
@@ -170,12 +176,16 @@ class Ledger:
             Σ_τ max(0, g_τ(x_t))² over the earlier constraints, all of them or those in the window.
         infeasible : array of bool (...)
             Whether no point of K satisfied the constraint.
+        names : sequence of M names or None
+            Under which the rows' violations are reported, too; several rows may share one.
         """
         given = {"loss": loss, "rows": rows, "past": past, "infeasible": infeasible}
         loss, rows, past, infeasible = (
             None if value is None else as_floats(name, value) for name, value in given.items()
         )
-        return self.with_round(loss, rows, past, infeasible)[0]
+        if names is not None and (rows is None or len(names) != rows.shape[-1]):
+            raise InvalidInput(f"names: expected one for each row, got {describe(names)}")
+        return self.with_round(loss, rows, past, infeasible, names=None if names is None else tuple(names))[0]
 
     def with_round(
         self,
@@ -184,6 +194,7 @@ class Ledger:
         past: ArrayLike | None,
         infeasible: ArrayLike | None,
         rounds: int = 1,
+        names: tuple[str | None, ...] | None = None,
     ) -> tuple[Ledger, Value]:
         """What `after` returns, and the violation max(0, max_i g_{t,i}(x_t)) of the round.
 
@@ -191,7 +202,7 @@ class Ledger:
         """
         if past is not None:
             _require_history(self._history)
-        return self._plus(
+        ledger, violation = self._plus(
             kernels.add_round,
             rounds,
             _ZERO if loss is None else loss,
@@ -199,6 +210,35 @@ class Ledger:
             _ZERO if past is None else past,
             _ZERO if infeasible is None else infeasible,
         )
+        if names is not None and rows is not None:
+            ledger._named = self._named_after(np.asarray(rows), names)
+        return ledger, violation
+
+    def _named_after(self, rows: Array, names: tuple[str | None, ...]) -> dict[str, Array]:
+        """The sums by name after one more round."""
+        named = dict(self._named)
+        for name, index in _rows_by_name(names).items():
+            v = np.maximum(rows[..., index].max(axis=-1), 0.0)
+            old = named.get(name, np.zeros((*self.batch, _NAMED)))
+            new = np.empty_like(old)
+            for at, term in ((0, v), (2, v * v)):
+                total = CompensatedSum(old[..., at], old[..., at + 1]).plus(term)
+                new[..., at], new[..., at + 1] = total
+            new[..., 4] = np.maximum(old[..., 4], v)
+            named[name] = new
+        return named
+
+    @property
+    def sums(self) -> Array:
+        """The sums as the kernels have them, in pairs (sum, carry), of shape (..., 14); not to be changed."""
+        return self._sums
+
+    def with_sums(self, sums: Array) -> Ledger:
+        """The ledger after one more round, whose sums a kernel has found."""
+        ledger = object.__new__(Ledger)
+        ledger._rounds, ledger._history, ledger._sums = self._rounds + 1, self._history, sums
+        ledger._named = self._named
+        return ledger
 
     def _plus(
         self, kernel: Any, rounds: int, loss: ArrayLike, rows: ArrayLike, past: ArrayLike, infeasible: ArrayLike
@@ -218,6 +258,7 @@ class Ledger:
             )
         ledger = object.__new__(Ledger)
         ledger._rounds, ledger._history, ledger._sums = self._rounds + rounds, self._history, sums
+        ledger._named = self._named
         return ledger, violation
 
     def _sum(self, which: _Sum) -> Value:
@@ -285,18 +326,45 @@ class Ledger:
         count: np.int64 | NDArray[np.int64] = self._sums[..., 2 * _Sum.INFEASIBLE_ROUNDS].astype(np.int64)[()]
         return count
 
+    @property
+    def by_name(self) -> dict[str, dict[str, Value]]:
+        """CCV₁, CCV₂ and the worst violation of the rows of each name (see `cocopt.constraints.Stack`)."""
+        return {
+            name: {"ccv1": own[..., 0] + own[..., 1], "ccv2": own[..., 2] + own[..., 3], "worst": own[..., 4][()]}
+            for name, own in self._named.items()
+        }
+
     def as_dict(self) -> dict[str, Any]:
-        """Every metric that this ledger keeps, by name."""
+        """Every metric that this ledger keeps, by name; those of named rows as ``ccv1[name]`` and so on."""
         names = [*_NAMES] if self._history is None else [*_NAMES, f"ccv2_{self._history}"]
-        return {name: getattr(self, name) for name in ("rounds", *names, "infeasible_rounds")}
+        metrics = {name: getattr(self, name) for name in ("rounds", *names, "infeasible_rounds")}
+        for name, own in self.by_name.items():
+            metrics |= {f"{metric}[{name}]": value for metric, value in own.items()}
+        return metrics
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `as_dict`, in plain numbers and lists, which JSON has.
+
+        Examples
+        --------
+        >>> from cocopt.metrics import Ledger
+        >>> Ledger.zero().after(1.0, [0.5]).to_dict()["ccv1"]
+        0.5
+        """
+        plain: dict[str, Any] = as_plain(self.as_dict())
+        return plain
 
     def stored(self) -> dict[str, Any]:
         """All there is to it, as plain values and arrays."""
-        return {"rounds": self._rounds, "history": self._history, "sums": self._sums.copy()}
+        named = np.stack(list(self._named.values()), axis=-2) if self._named else None
+        own = {"rounds": self._rounds, "history": self._history, "sums": self._sums.copy()}
+        return {**own, "names": list(self._named), "named": named}
 
     def restored(self, stored: Any, batch: tuple[int, ...]) -> Ledger:
         """The ledger that `stored` describes, if it counts the same history as this one."""
-        rounds, history, sums = as_fields(stored, "rounds", "history", "sums")
+        if isinstance(stored, dict) and not {"names", "named"} & stored.keys():  # format 2 had no names
+            stored = {**stored, "names": [], "named": None}
+        rounds, history, sums, names, named = as_fields(stored, "rounds", "history", "sums", "names", "named")
         rounds, sums = as_count(rounds, "rounds"), as_array(sums, "sums", (*batch, 2 * _SUMS), nan=True)
         totals, carries = sums[..., ::2], sums[..., 1::2]
         # sums may overflow to an infinity, and the carry is NaN then
@@ -307,12 +375,14 @@ class Ledger:
             raise StateError("sums: expected sums and counts that this number of rounds can have, got others")
         if history != self._history:
             raise StateError(f"history: expected {self._history!r}, got {describe(history)}")
-        return self._make(rounds, self._history, sums)
+        return self._make(rounds, self._history, sums, _restored_names(names, named, batch))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ledger):
             return NotImplemented
         same = self._rounds == other._rounds and self._history == other._history
+        same = same and list(self._named) == list(other._named) and self.batch == other.batch
+        same = same and all(np.array_equal(own, other._named[name]) for name, own in self._named.items())
         return same and np.array_equal(self._sums, other._sums, equal_nan=True)
 
     __hash__ = None  # type: ignore[assignment]
@@ -387,6 +457,30 @@ def _batch_and_rounds(given: Mapping[str, Array]) -> tuple[tuple[int, ...], int]
         return np.broadcast_shapes(*batches), rounds.popitem()[1]
     except ValueError:
         raise InvalidInput(f"of: expected leading axes that broadcast, got {batches}") from None
+
+
+@cache
+def _rows_by_name(names: tuple[str | None, ...]) -> dict[str, list[int]]:
+    """The rows of each name."""
+    found: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        if name is not None:
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def _restored_names(names: Any, named: Any, batch: tuple[int, ...]) -> dict[str, Array]:
+    """The sums by name that were stored, if a run can have led to them."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        raise StateError(f"names: expected different names, got {describe(names)}")
+    if not names:
+        if named is not None:
+            raise StateError("named: expected None, since there are no names, got others")
+        return {}
+    sums = as_array(named, "named", (*batch, len(names), _NAMED))
+    if (sums[..., [0, 2, 4]] < 0.0).any():
+        raise StateError("named: expected sums of violations, got negative ones")
+    return {name: sums[..., i, :].copy() for i, name in enumerate(names)}
 
 
 def _require_history(history: History) -> None:

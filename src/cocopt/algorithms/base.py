@@ -23,6 +23,7 @@ from cocopt import registry, state
 from cocopt.algorithms.constraint_memory import own_copy
 from cocopt.algorithms.facts import Facts, Rates
 from cocopt.algorithms.records import Asked, Feedback, LearnerState, Played, Round, Update, restored_rounds
+from cocopt.algorithms.single_stream import SingleStream
 from cocopt.algorithms.watch import Watch, refuse_wrong_subgradients
 from cocopt.arrays import (
     Array,
@@ -38,7 +39,7 @@ from cocopt.arrays import (
     squared_norm,
 )
 from cocopt.constraints import Constraint, Stack
-from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, StateError
+from cocopt.errors import InfeasibleRound, InvalidInput, NotStorable, ReadOnly, StateError
 from cocopt.geometry.project import solve_projection
 from cocopt.losses import Loss
 from cocopt.metrics import History, Ledger
@@ -110,6 +111,8 @@ class Learner(ABC):
     accepts_delays: ClassVar[bool] = False
     #: what to do where K and a constraint have no point in common
     infeasible: str = "raise"
+    #: what plays a usual round of one stream by one compiled call; None if every round is played in the ordinary way
+    stream: SingleStream | None = None
 
     def __init__(self, K: ConvexSet, start: ArrayLike | None) -> None:
         if not isinstance(K, ConvexSet):
@@ -125,10 +128,17 @@ class Learner(ABC):
         else:
             x = np.array(require_finite("start", as_points("start", start, K.dim)))
             if not np.all(K.contains(x)):
+                x = _nearest_within_rounding(K, x, np.asarray(start).dtype)
+            if not np.all(K.contains(x)):
                 worst = float(np.max(K.violation(x)))
                 raise InvalidInput(f"start: expected a point of K, got one that violates it by {worst:.3g}")
         x.flags.writeable = False
         self._start = x
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and name in self.__dict__ and name in _argument_names(type(self)):
+            raise ReadOnly(self, name)
+        object.__setattr__(self, name, value)
 
     @cached_property
     def _state(self) -> LearnerState:
@@ -316,7 +326,23 @@ class Learner(ABC):
                 f"round: expected one of the pending rounds {_some(tuple(before.pending))}, got None; "
                 "say which round the feedback is of, or forget(round)"
             )
+        if played is None and before.asked is None and self.stream is not None:
+            done = self.stream.play(before, loss, constraint)
+            if done is not None:
+                return self._play_compiled(before, loss, constraint, done)
         return self._complete(before, None, loss, constraint, played)
+
+    def _play_compiled(
+        self, before: LearnerState, loss: Loss | None, constraint: Constraint | None, done: tuple[Any, ...]
+    ) -> Round:
+        """A usual round of one stream, which one compiled call has played."""
+        losses, x, ledger, memory, record = done
+        if self._watch.movement:  # for a few rounds: evaluated once more, for the gradient
+            self._watch.see(self._evaluate_round(before, None, loss, constraint, None), x)
+        self._recent.append(before.x)
+        t, rounds = before.t + 1, before.rounds + 1
+        self.__dict__["_state"] = make_tuple(LearnerState, (t, losses, x, ledger, memory, rounds, None, before.pending))
+        return make_tuple(Round, (rounds, *record))
 
     def _complete(
         self,
@@ -358,7 +384,8 @@ class Learner(ABC):
             infeasible = ~feasible
         loss_value = None if feedback.loss is None else feedback.value
         begins = feedback.t - before.t  # 0 for the second half of a round
-        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible, begins)
+        names = feedback.constraint.row_names if feedback.constraint is not None and feedback.constraint.named else None
+        ledger, violation = before.ledger.with_round(loss_value, feedback.rows, update.past, infeasible, begins, names)
         number, rounds, asked, pending = before.rounds + 1, before.rounds + 1, None, before.pending
         if waiting is not None:
             number, rounds = waiting.round, before.rounds
@@ -366,11 +393,11 @@ class Learner(ABC):
             asked = before.asked and self._answer(before.asked.known, x)
         if x.ndim == 1:  # late feedback is a matter of single streams, and a batch would keep much
             self._recent.append(before.x if played is not None or waiting is not None else feedback.played)
-        self._state = make_tuple(
+        self.__dict__["_state"] = make_tuple(  # (at once, since every assignment is checked)
             LearnerState, (feedback.t, feedback.losses, x, ledger, update.memory, rounds, asked, pending)
         )
         return make_tuple(
-            Round, (number, feedback.value, feedback.rows, violation, update.step, update.method, feasible)
+            Round, (number, feedback.value, feedback.rows, violation, update.step, update.method, feasible, names)
         )
 
     def _answer(self, known: Constraint, x: Array) -> Asked:
@@ -613,6 +640,15 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+
+def _nearest_within_rounding(K: ConvexSet, x: Array, dtype: Any) -> Array:
+    """The nearest points of K, if numbers of less precision than ours explain why x is outside; else x."""
+    if dtype not in (np.float32, np.float16):
+        return x
+    nearest = K.project_unchecked(x)
+    rounding = 4 * float(np.finfo(dtype).eps) * np.maximum(np.abs(x).max(axis=-1, keepdims=True), K.scale)
+    return nearest if (np.abs(nearest - x) <= rounding).all() else x
 
 
 def _stacked(constraint: Constraint | None, known: Constraint | None) -> Constraint | None:

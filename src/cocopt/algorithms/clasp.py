@@ -10,6 +10,7 @@ import numpy as np
 from cocopt.algorithms.base import Feedback, Learner, Update
 from cocopt.algorithms.constraint_memory import AllConstraints, ConstraintMemory, ConstraintWindow, CurrentConstraint
 from cocopt.algorithms.facts import Facts, Rate, Rates
+from cocopt.algorithms.single_stream import SingleStream
 from cocopt.algorithms.step_state import StepState, rates_of_schedule
 from cocopt.arrays import Array, ArrayLike, make_tuple, one_of, positive_int
 from cocopt.constraints.base import row_norms
@@ -63,9 +64,11 @@ class CLASP(Learner):
         Project onto the constraints of the last ``window`` rounds; None keeps every constraint (the paper's
         persistent ones), at a cost per round that hardly grows with their number as long as they are affine (see
         `cocopt.geometry.persistent`), and memory that does. Black boxes in a window cannot be saved.
-    infeasible : "raise" or "nearest"
-        If K and the constraint have no point in common: raise `InfeasibleRound` and stay, or go to the point of K of
-        least violation nearest to the target and count the round as infeasible.
+    infeasible : "raise", "nearest" or "skip"
+        If K and the constraint have no point in common: raise `InfeasibleRound` and stay; go to the point of K of least
+        violation nearest to the target (hard rows first, see [`cocopt.constraints.Soft`][]), which voids the
+        certificate; or leave the constraint out, so that the certificate holds against every action that satisfies
+        the other rounds. The last two count the round as infeasible.
     **options
         Arguments of the schedule, as on the command line: ``beta=0.5`` or ``steps="power", scale=2.0``.
 
@@ -110,16 +113,18 @@ class CLASP(Learner):
         steps: Schedule | Callable[[int], Step] | str | None = None,
         rows: Literal["all", "worst"] = "all",
         window: int | None = 1,
-        infeasible: Literal["raise", "nearest"] = "raise",
+        infeasible: Literal["raise", "nearest", "skip"] = "raise",
         **options: float,
     ) -> None:
         super().__init__(K, start)
         self.steps = as_schedule(steps, default="adaptive", **options).for_diameter(K.diameter)
-        self.infeasible = one_of("infeasible", infeasible, "raise", "nearest")
+        self.infeasible = one_of("infeasible", infeasible, "raise", "nearest", "skip")
         self.rows = one_of("rows", rows, "all", "worst")
         self.window = None if window is None else positive_int("window", window)
         self.history = None if self.window == 1 else "hist" if self.window is None else "window"
         self.grows = self.window is None
+        if type(self) is CLASP and self.window == 1 and not self.batch:
+            self.stream = SingleStream.begin(K, self.steps, one_row=self.rows == "worst")
 
     @classmethod
     def example_options(cls) -> list[dict[str, Any]]:
@@ -154,7 +159,7 @@ class CLASP(Learner):
         elif self.window is not None:
             constraints = ConstraintWindow(self.K, self.window)
         else:  # with "nearest" the intersection may be empty, and then no row is implied by the others
-            forget, one_row = self.infeasible == "raise", self.rows == "worst"
+            forget, one_row = self.infeasible != "nearest", self.rows == "worst"
             constraints = AllConstraints.begin(self.K, batch, forget=forget, one_row=one_row)
         proof = Certificate.zero(batch, diameter=self.K.diameter, modulus=self.steps.modulus)
         return _Memory(StepState(), proof, constraints)
@@ -179,7 +184,8 @@ class CLASP(Learner):
             step,
             feedback.gradient_sq,
             modulus=modulus,
-            infeasible=infeasible,
+            infeasible=None if self.infeasible == "skip" else infeasible,
+            skipped=infeasible if self.infeasible == "skip" else None,
             drift=feedback.drift,
             distance=distance,
         )

@@ -5,6 +5,8 @@ Three strategies with the same two methods. They are immutable: a method returns
 - ``past_squares(x)``: the strategy, and Σ_τ (g_τ^+(x))² over the earlier constraints (None if none is remembered);
 - ``project(target, constraint, row, infeasible)``: the strategy with one more constraint, and the projection of the
   target onto K and all that it holds. ``row`` is the row of the constraint that counts (one per trial), None for all.
+  Where they have no point in common, ``infeasible`` says what to do; with "skip" the constraint is left out, and the
+  strategy that follows does not hold it.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array, make_tuple
-from cocopt.constraints import Constraint, Stack
+from cocopt.constraints import Affine, Constraint, Shifted, Stack
 from cocopt.errors import StateError
 from cocopt.geometry.ladder import MAX_CUTS, Request, solve
 from cocopt.geometry.persistent import PersistentIntersection
@@ -48,7 +50,12 @@ class CurrentConstraint(NamedTuple):
         """P_{K ∩ {g_t ≤ 0}}(target)."""
         if constraint is not None and row is not None:
             constraint = constraint.select_unchecked(row)
-        return self, _project(self.K, constraint, target, infeasible)
+        if infeasible != "skip" or constraint is None:
+            return self, _project(self.K, constraint, target, infeasible)
+        found = _project(self.K, constraint, target, "nearest")
+        if _all_feasible(found):
+            return self, found
+        return self, _where_feasible(found, _project(self.K, None, target, infeasible))
 
     def stored(self) -> dict[str, Any]:
         """Nothing."""
@@ -69,6 +76,10 @@ class _Remembered(NamedTuple):
     @property
     def required(self) -> Constraint:
         return self.constraint if self.row is None else self.constraint.select(self.row)
+
+    def only_in(self, trials: Any) -> _Remembered | None:
+        """The same in some trials only; None if there are none."""
+        return _Remembered(_only_in(self.constraint, trials), self.row) if np.any(trials) else None
 
 
 class ConstraintWindow(NamedTuple):
@@ -93,7 +104,15 @@ class ConstraintWindow(NamedTuple):
         current = None if constraint is None else _Remembered(own_copy(constraint), row)
         kept = (*self.earlier, current)
         required = [one.required for one in kept if one is not None]
-        found = _project(self.K, Stack(required) if required else None, target, infeasible)
+        everything = Stack(required) if required else None
+        if infeasible != "skip" or current is None:
+            found = _project(self.K, everything, target, infeasible)
+            return ConstraintWindow(self.K, self.size, kept[1 - self.size :]), found
+        found = _project(self.K, everything, target, "nearest")
+        if not _all_feasible(found):
+            earlier = Stack(required[:-1]) if required[1:] else None
+            found = _where_feasible(found, _project(self.K, earlier, target, "raise"))
+            kept = (*self.earlier, current.only_in(found.feasible))
         return ConstraintWindow(self.K, self.size, kept[1 - self.size :]), found
 
     def stored(self) -> dict[str, Any]:
@@ -141,13 +160,27 @@ class AllConstraints(NamedTuple):
         self, target: Array, constraint: Constraint | None, row: Any, infeasible: str
     ) -> tuple[AllConstraints, Projection]:
         """The projection onto K and all constraints."""
-        required, revealed = self
         if constraint is not None:
             constraint = own_copy(constraint)
-            required = required.plus(constraint if row is None else constraint.select_unchecked(row))
-            revealed = None if revealed is None else revealed.plus(constraint)
-        required, found = required.project(target, infeasible)
-        return AllConstraints(required, revealed), found
+        after, found = self._plus(constraint, row)._project(target, "nearest" if infeasible == "skip" else infeasible)
+        if infeasible == "skip" and constraint is not None and not _all_feasible(found):
+            feasible = found.feasible
+            left = _only_in(constraint, feasible) if np.any(feasible) else None
+            after, found = self._plus(left, row)._project(target, "raise")
+            found = found._replace(feasible=feasible)
+        return after, found
+
+    def _plus(self, constraint: Constraint | None, row: Any) -> AllConstraints:
+        """With one more constraint, or its row."""
+        if constraint is None:
+            return self
+        required, revealed = self
+        required = required.plus(constraint if row is None else constraint.select_unchecked(row))
+        return AllConstraints(required, None if revealed is None else revealed.plus(constraint))
+
+    def _project(self, target: Array, infeasible: str) -> tuple[AllConstraints, Projection]:
+        required, found = self.required.project(target, infeasible)
+        return self._replace(required=required), found
 
     def stored(self) -> dict[str, Any]:
         """Both intersections."""
@@ -165,6 +198,24 @@ class AllConstraints(NamedTuple):
 
 
 ConstraintMemory = CurrentConstraint | ConstraintWindow | AllConstraints
+
+
+def _all_feasible(found: Projection) -> bool:
+    return found.feasible is np.True_ or bool(np.all(found.feasible))
+
+
+def _where_feasible(found: Projection, other: Projection) -> Projection:
+    """What was found where there was a feasible point, and the other points elsewhere."""
+    return found._replace(point=np.where(np.asarray(found.feasible)[..., None], found.point, other.point))
+
+
+def _only_in(constraint: Constraint, trials: Any) -> Constraint:
+    """The constraint, switched off in all other trials."""
+    by = np.where(np.asarray(trials)[..., None], 0.0, np.full(constraint.row_count, -np.inf))
+    affine = constraint.affine()
+    if affine is not None:
+        return Affine(np.broadcast_to(affine[0], (*by.shape, affine[0].shape[-1])), affine[1] - by)
+    return Shifted(constraint, by)
 
 
 def own_copy(constraint: Constraint) -> Constraint:

@@ -14,6 +14,7 @@ from cocopt.arrays import ArrayLike, positive_int
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegativeRows
+from cocopt.threads import matvec, vecmat
 
 __all__ = ["DriftPlusPenalty"]
 
@@ -94,6 +95,6 @@ class DriftPlusPenalty(Learner):
         queues, subgradients = row_queues(queues, feedback.rows), feedback.row_subgradients()
         idle = np.isneginf(feedback.rows)
         active = np.where(idle, 0.0, queues)
-        after = self.K.project_unchecked(target - np.vecmat(active, subgradients) / (2.0 * T))
-        model = np.where(idle, 0.0, feedback.rows + np.matvec(subgradients, after - feedback.played))
+        after = self.K.project_unchecked(target - vecmat(active, subgradients) / (2.0 * T))
+        model = np.where(idle, 0.0, feedback.rows + matvec(subgradients, after - feedback.played))
         return Update(after, _Memory(np.maximum(queues + model, 0.0)), step)

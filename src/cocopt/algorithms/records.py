@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.algorithms.constraint_memory import fitting_constraint
-from cocopt.arrays import Array, all_finite, describe
+from cocopt.arrays import Array, all_finite, as_plain, describe
 from cocopt.constraints import Constraint
 from cocopt.errors import StateError
 from cocopt.geometry.cutter import largest_row
@@ -41,6 +41,20 @@ class Round(NamedTuple):
     step: Any  #: η_t; 0 if no step was taken
     method: str  #: where on the ladder x_{t+1} was found, see `cocopt.explain`
     feasible: Any  #: whether K and the constraint had a point in common
+    names: tuple[str | None, ...] | None = None  #: of the rows, if they have any
+
+    @property
+    def by_name(self) -> dict[str, Any]:
+        """The violation of the rows of each name, max(0, max g_i)."""
+        if self.names is None or self.rows is None:
+            return {}
+        rows = {name: [i for i, own in enumerate(self.names) if own == name] for name in self.names if name is not None}
+        return {name: np.maximum(self.rows[..., index].max(axis=-1), 0.0) for name, index in rows.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record in plain numbers and lists, which JSON has; a row that is switched off is −inf."""
+        plain: dict[str, Any] = as_plain({**self._asdict(), "by_name": self.by_name})
+        return plain
 
 
 class Feedback(NamedTuple):

@@ -37,7 +37,7 @@ class Watch:
         self.active = True  #: whether there is something left to watch
         self._K = K
         self._rounds = 0
-        self._may_be_stuck = movement
+        self.movement = movement  #: whether x has not moved yet
         self._origin: Array | None = None
         self._sum: Any = 0.0
         self._lengths: Any = 0.0
@@ -69,7 +69,7 @@ class Watch:
         """One more round; warns where it must."""
         if feedback.gradient is not None:
             self._rounds += 1
-            if self._may_be_stuck:
+            if self.movement:
                 self._see_movement(feedback, feedback.gradient, x_next)
         if feedback.played is feedback.x:
             self._compare_with_previous(feedback)
@@ -85,15 +85,15 @@ class Watch:
         held = feedback.rows is not None and bool((feedback.rows.max(axis=-1) >= 0.0).any())
         moved = np.linalg.norm(x_next - self._origin, axis=-1) > STILL * length
         if held or np.any(moved) or not np.all(norm > 0.0):
-            self._may_be_stuck = False
+            self.movement = False
             return
         pushed = self._K.project_unchecked(feedback.x - (length / norm) * gradient) - feedback.x
         if not np.all(np.linalg.norm(pushed, axis=-1) > STILL * length):
-            self._may_be_stuck = False
+            self.movement = False
             return
         self._sum, self._lengths = self._sum + gradient, self._lengths + norm[..., 0]
         if self._rounds == ROUNDS:
-            self._may_be_stuck = False
+            self.movement = False
             if np.all(np.linalg.norm(self._sum, axis=-1) >= CONSISTENT * self._lengths):
                 warnings.warn(
                     f"the action has moved by less than {STILL:.1%} of the diameter of K in {ROUNDS} rounds, although "

@@ -16,6 +16,7 @@ from cocopt.errors import InvalidInput
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegativeRows
+from cocopt.threads import matmul, matvec, vecmat
 
 __all__ = ["Yi2023"]
 
@@ -174,7 +175,7 @@ class Yi2023(Learner):
     def update(self, memory: _Memory, feedback: Feedback) -> Update:
         x, t, losses = feedback.x, feedback.t, max(feedback.losses, 1)
         W = self.mixing_matrix(t)
-        target = x if W is None else np.matmul(W, x)
+        target = x if W is None else matmul(W, x)
         m = self.strong_convexity
         alpha = self.alpha * (losses**-self.kappa if m is None else 1.0 / (m * losses))
         if feedback.gradient is not None:
@@ -185,8 +186,8 @@ class Yi2023(Learner):
         queues = row_queues(memory.queues, feedback.rows)
         violated, subgradients = feedback.rows > 0.0, feedback.row_subgradients()
         weights = np.where(violated, queues, 0.0)  # in place of zeros in the rows of S
-        after = self.K.project_unchecked(target - alpha * np.vecmat(weights, subgradients))
-        model = np.where(violated, feedback.rows + np.matvec(subgradients, after - feedback.played), 0.0)
+        after = self.K.project_unchecked(target - alpha * vecmat(weights, subgradients))
+        model = np.where(violated, feedback.rows + matvec(subgradients, after - feedback.played), 0.0)
         beta, gamma = self.beta * t**-self.kappa, self.gamma * t ** (self.kappa - 1.0)
         queues = np.maximum((1.0 - beta * gamma) * queues + gamma * model, 0.0)
         return Update(after, _Memory(queues), alpha)

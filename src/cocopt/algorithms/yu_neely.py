@@ -18,6 +18,7 @@ from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegativeRows
 from cocopt.theory import Bounds, bounds_yu_neely
+from cocopt.threads import vecmat
 
 __all__ = ["YuNeely"]
 
@@ -143,7 +144,7 @@ class YuNeely(Learner):
         assert isinstance(constraint, Constraint)
         assert feedback.rows is not None
         if constraint.affine() is not None:
-            return self.K.project_unchecked(target - np.vecmat(weights, feedback.row_subgradients()))
+            return self.K.project_unchecked(target - vecmat(weights, feedback.row_subgradients()))
         # on K every row is at least its value here less G D: shifted by that, no hinge is ever reached
         shift = self.lipschitz * self._D - feedback.rows
         return solve_hinge_prox(self.K, Shifted(constraint, shift), target, weights, "each").point

@@ -11,6 +11,7 @@ from cocopt.arrays import (
     Array,
     ArrayLike,
     as_floats,
+    plain_system,
     read_only_view,
 )
 from cocopt.cones import Cones
@@ -49,7 +50,19 @@ class Affine(Constraint):
 
     __slots__ = ("A", "b", "batch", "dim", "row_count")
 
+    A: Array
+    b: Array
+    batch: tuple[int, ...]
+    row_count: int
+    dim: int
+
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
+        plain = plain_system(A, b)
+        if plain is not None:  # the usual case, in half the time
+            self.A, self.b = plain
+            self.batch = ()
+            self.row_count, self.dim = self.A.shape
+            return
         rows, rhs = as_floats("A", A), as_floats("b", b)
         if rows.ndim < 2:
             if rows.ndim == 0:
@@ -60,9 +73,8 @@ class Affine(Constraint):
         if rhs.shape != rows.shape[:-1]:
             raise InvalidInput(f"b: expected shape {rows.shape[:-1]} to match A {rows.shape}, got {rhs.shape}")
         self.A, self.b = contiguous(rows), contiguous(rhs)
-        self.batch: tuple[int, ...] = rows.shape[:-2]
-        self.row_count: int = rows.shape[-2]
-        self.dim: int = rows.shape[-1]
+        self.batch = rows.shape[:-2]
+        self.row_count, self.dim = rows.shape[-2:]
 
     def rows_unchecked(self, x: Array) -> Array:
         rows: Array = kernels.affine_rows(self.A, self.b, contiguous(x))

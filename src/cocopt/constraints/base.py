@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Never, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt.arrays import (
     Array,
@@ -16,6 +17,7 @@ from cocopt.arrays import (
     batch_shape,
     check_points,
     describe,
+    equal_values,
     ignore_fp_warnings,
     require_finite,
 )
@@ -52,6 +54,8 @@ class Constraint(ABC):
     batch: tuple[int, ...] = ()
     #: the number of rows M
     row_count: int = 1
+    #: whether rows have names, under which violations are reported
+    named: bool = False
 
     def rows(self, x: ArrayLike) -> Array:
         """(g_1(x), …, g_M(x)), shape (..., M); −inf for a row that is switched off by b = +inf."""
@@ -110,6 +114,30 @@ class Constraint(ABC):
     def magnitude(self, x: Array) -> Array:
         """The size of the terms that make up each row at x, shape (..., M): the unit of relative violations."""
         return np.ones((*x.shape[:-1], self.row_count))
+
+    @property
+    def row_names(self) -> tuple[str | None, ...]:
+        """The name of each row; None for a row without one."""
+        return (None,) * self.row_count
+
+    @property
+    def row_weights(self) -> Array:
+        """How much a violation of each row weighs where not all can be met, (M,)."""
+        return np.ones(self.row_count)
+
+    @property
+    def soft_rows(self) -> NDArray[np.bool_]:
+        """Which rows yield first where not all can be met, (M,)."""
+        return np.zeros(self.row_count, dtype=bool)
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether some rows matter more than others where not all can be met."""
+        return False
+
+    def plain(self) -> Constraint:
+        """The same rows without names and weights: what is projected onto."""
+        return self
 
     def affine(self) -> tuple[Array, Array] | None:
         """(A, b) with shapes (..., M, n) and (..., M) if every row is affine, else None."""
@@ -173,7 +201,7 @@ class Constraint(ABC):
         if self is other:
             return True
         try:
-            return type(self) is type(other) and _equal(self.parameters(), other.parameters())
+            return type(self) is type(other) and equal_values(self.parameters(), other.parameters())
         except TypeError:  # it cannot say its arguments
             return False
 
@@ -211,15 +239,6 @@ class Constraint(ABC):
     def __repr__(self) -> str:
         inner = ", ".join(f"{name} of shape {array.shape}" for name, array, _ in self.data_arrays())
         return f"{type(self).__name__}({inner})"
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether arguments of constraints are the same."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(value, other[key]) for key, value in one.items())
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one.equals(other) if isinstance(one, Constraint) else bool(np.array_equal(one, other))
 
 
 def data_batch_shape(constraint: Constraint, x: Array) -> tuple[int, ...]:

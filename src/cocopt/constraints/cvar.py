@@ -11,6 +11,8 @@ from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, no_cones, row_norms, take
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
+from cocopt.threads import matvec, vecmat
 
 __all__ = ["CVaR"]
 
@@ -63,7 +65,7 @@ class CVaR(Constraint):
 
     def _weights(self, x: Array) -> tuple[Array, Array]:
         """The losses, and the share of each in the mean of the worst, both (..., N)."""
-        losses = -np.matvec(self.scenarios, x)
+        losses = -matvec(self.scenarios, x)
         falling = np.argsort(-losses, axis=-1, kind="stable")
         shares = np.clip(self._count - np.arange(losses.shape[-1]), 0.0, 1.0) / self._count
         weights = np.empty_like(losses)
@@ -75,7 +77,7 @@ class CVaR(Constraint):
         return value[..., None]
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        gradient = -np.vecmat(self._weights(x)[1], self.scenarios)
+        gradient = -vecmat(self._weights(x)[1], self.scenarios)
         return broadcast(gradient, (*data_batch_shape(self, x), self.dim))[..., None, :]
 
     def magnitude(self, x: Array) -> Array:
@@ -94,12 +96,19 @@ class CVaR(Constraint):
         if self.limit == np.inf:
             return no_cones(self.dim)
         N, n = self.scenarios.shape
-        eye, zero = np.eye(N), np.zeros((N, 1))
-        A = np.block(
+        ones = np.ones((N, 1))
+        own = np.concatenate([np.tile(np.arange(n + 1), (N, 1)), n + 1 + np.arange(N)[:, None]], axis=1)
+        first = np.append(1.0, np.full(N, 1.0 / self._count))
+        A = SparseMatrix.stacked(
             [
-                [np.zeros((1, n)), np.ones((1, 1)), np.full((1, N), 1.0 / self._count)],
-                [-self.scenarios, zero - 1.0, -eye],
-                [np.zeros((N, n)), zero, -eye],
+                SparseMatrix(first, n + np.arange(N + 1), np.array([0, N + 1]), n + N + 1),
+                SparseMatrix(
+                    np.hstack([-self.scenarios, -ones, -ones]).ravel(),
+                    own.ravel(),
+                    np.arange(N + 1) * (n + 2),
+                    n + N + 1,
+                ),
+                SparseMatrix.diagonal(-ones[:, 0]).moved(0, n + 1, n + N + 1),
             ]
         )
         return Cones(A, np.eye(1, 2 * N + 1)[0] * self.limit, np.eye(2 * N + 1, 1), (("nonneg", 2 * N + 1),), N + 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from cocopt.constraints.base import (
     Constraint,
@@ -14,17 +15,25 @@ if TYPE_CHECKING:
 __all__ = ["from_cvxpy"]
 
 
-def from_cvxpy(expression: cp.Expression, variable: cp.Variable) -> Constraint:
-    """The rows of a convex CVXPY expression, g(x) = expression with variable = x; needs ``pip install cocopt[cvxpy]``.
+def from_cvxpy(expression: cp.Expression | cp.Constraint | Sequence[Any], variable: cp.Variable) -> Constraint:
+    """What is written in CVXPY, as a constraint; needs ``pip install cocopt[cvxpy]``.
 
-    Values and subgradients are CVXPY's own, the conic form is the one that it hands to Clarabel. Parameters keep the
-    values that they have now. The expression is compiled at the first `cones`, once: a later call with the same
-    expression object only fills in the new values of its parameters (so they must enter as CVXPY's DPP rules ask).
-    All trials share the constraint.
+    An expression is bounded by 0: g(x) = expression with variable = x. ``left <= right`` is g = left − right, and
+    ``left == right``, for affine ones, |left − right|. A list is a [`Stack`][cocopt.constraints.Stack].
+
+    Affine rows, norms, squares and quadratic forms become [`Affine`][cocopt.constraints.Affine],
+    [`Equality`][cocopt.constraints.Equality], [`NormBall`][cocopt.constraints.NormBall],
+    [`SecondOrder`][cocopt.constraints.SecondOrder], [`Quadratic`][cocopt.constraints.Quadratic],
+    [`Norm1`][cocopt.constraints.Norm1] or [`NormInf`][cocopt.constraints.NormInf], with their speed, and can be
+    stored. All else keeps the conic form that CVXPY hands to Clarabel.
+
+    The result is a snapshot: parameters keep the values that they have now. Each expression or constraint object is
+    compiled once. So build it before the rounds, set its parameters in each, and call this function again, which then
+    only fills in the new numbers (parameters must enter as CVXPY's DPP rules ask). All trials share the constraint.
 
     Parameters
     ----------
-    expression : cvxpy.Expression
+    expression : cvxpy.Expression, cvxpy.Constraint, or a list of them
         Convex by CVXPY's rules, a scalar or a vector (one row each).
     variable : cvxpy.Variable
         Of shape (n,), without attributes, and the only variable of the expression.
@@ -39,11 +48,20 @@ def from_cvxpy(expression: cp.Expression, variable: cp.Variable) -> Constraint:
     np.float64(4.0)
     >>> g.gradient([3.0, 4.0])
     array([0.6, 0.8])
+
+    A limit whose numbers change from round to round:
+
+    >>> limits = [cp.norm(x) <= radius, cp.sum(x) == 1, x >= 0]
+    >>> for t in (1, 2):
+    ...     radius.value = 1.0 / t
+    ...     print(constraints.from_cvxpy(limits, x).rows([0.6, 0.8]).round(9))
+    [ 0.   0.4 -0.6 -0.8]
+    [ 0.5  0.4 -0.6 -0.8]
     """
     try:
-        from cocopt.constraints.cvxpy_constraint import CvxpyConstraint
+        from cocopt.constraints.cvxpy_constraint import read
     except ModuleNotFoundError as error:
         if error.name != "cvxpy":
             raise
         raise ImportError("constraints.from_cvxpy needs CVXPY: pip install 'cocopt[cvxpy]'") from error
-    return CvxpyConstraint(expression, variable)
+    return read(expression, variable)

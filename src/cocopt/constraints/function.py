@@ -23,7 +23,9 @@ __all__ = ["Function"]
 class Function(Constraint):
     """A constraint known by its value and a subgradient alone; the caller must ensure convexity.
 
-    Both callables see read-only copies. An exception that they raise passes through, with a note that names the trial.
+    It is fast where it is smooth, or separable and piecewise linear (a limit on turnover, say); otherwise a structured
+    constraint or [`from_cvxpy`][cocopt.constraints.from_cvxpy] is far faster. The callables are asked for points of K
+    only, and see read-only copies. An exception that they raise passes through, with a note that names the trial.
 
     Parameters
     ----------

@@ -11,6 +11,8 @@ from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, row_norms
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
+from cocopt.threads import matvec, vecmat
 
 __all__ = ["LogSumExp"]
 
@@ -49,7 +51,7 @@ class LogSumExp(Constraint):
 
     def _exponentials(self, x: Array) -> tuple[Array, Array]:
         """The largest exponent (..., 1), and the exponentials after it is subtracted (..., M)."""
-        exponents = np.matvec(self.A, x) - self.b
+        exponents = matvec(self.A, x) - self.b
         largest: Array = exponents.max(axis=-1, keepdims=True)
         return largest, np.exp(exponents - largest)
 
@@ -60,7 +62,7 @@ class LogSumExp(Constraint):
 
     def jacobian_unchecked(self, x: Array) -> Array:
         terms = self._exponentials(x)[1]
-        gradient: Array = np.vecmat(terms / terms.sum(axis=-1, keepdims=True), self.A)
+        gradient: Array = vecmat(terms / terms.sum(axis=-1, keepdims=True), self.A)
         return gradient[..., None, :]
 
     def magnitude(self, x: Array) -> Array:
@@ -77,11 +79,14 @@ class LogSumExp(Constraint):
         self.require_single()
         self.require_finite_data()
         M, n = self.A.shape
-        A, b, E = np.zeros((3 * M + 1, n + M)), np.ones(3 * M + 1), np.zeros((3 * M + 1, 1))
-        A[0, n:] = 1.0
+        b, E = np.ones(3 * M + 1), np.zeros((3 * M + 1, 1))
         first = 1 + 3 * np.arange(M)  # the cone holds (exponent, 1, u_i)
-        A[first, :n], b[first], E[first] = -self.A, -self.b, -1.0
-        A[first + 2, n + np.arange(M)], b[first + 2] = -1.0, 0.0
+        b[first], E[first], b[first + 2] = -self.b, -1.0, 0.0
+        u = n + np.arange(M)
+        values = np.append(np.ones(M), -np.hstack([self.A, np.ones((M, 1))]))
+        columns = np.append(u, np.hstack([np.tile(np.arange(n), (M, 1)), u[:, None]]))
+        lengths = np.append([0, M], np.tile([n, 0, 1], M))
+        A = SparseMatrix(values, columns, np.cumsum(lengths), n + M)
         return Cones(A, b, E, (("nonneg", 1), *((("exp", 3),) * M)), aux=M)
 
     def parameters(self) -> dict[str, Any]:

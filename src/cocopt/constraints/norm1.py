@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, batch_shape, broadcast
-from cocopt.cones import Cones
+from cocopt.cones import Cones, absolute_values, sum_of_auxiliary
 from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, no_cones, take
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["Norm1"]
 
@@ -70,8 +71,8 @@ class Norm1(Constraint):
         self.require_finite_data()
         if self.radius == np.inf:
             return no_cones(self.dim)
-        n, eye = self.dim, np.eye(self.dim)
-        A = np.block([[np.zeros((1, n)), np.ones((1, n))], [eye, -eye], [-eye, -eye]])
+        n = self.dim
+        A = SparseMatrix.stacked([sum_of_auxiliary(n), absolute_values(n)])
         b = np.concatenate([[self.radius], self.center, -self.center])
         return Cones(A, b, np.eye(2 * n + 1, 1), (("nonneg", 2 * n + 1),), aux=n)
 

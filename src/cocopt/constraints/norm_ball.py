@@ -26,6 +26,7 @@ from cocopt.constraints.base import (
 )
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["NormBall"]
 
@@ -82,8 +83,8 @@ class NormBall(Constraint):
         self.require_finite_data()
         if self.radius == np.inf:
             return no_cones(self.dim)
-        A = np.concatenate([np.zeros((1, self.dim)), -np.eye(self.dim)])
-        return Cones(A, np.append(self.radius, -self.center), first_column(self.dim + 1), (("soc", self.dim + 1),))
+        A, b = SparseMatrix.diagonal(-np.ones(self.dim), empty_rows=1), np.append(self.radius, -self.center)
+        return Cones(A, b, first_column(self.dim + 1), (("soc", self.dim + 1),))
 
     def parameters(self) -> dict[str, Any]:
         return {"center": self.center, "radius": self.radius}

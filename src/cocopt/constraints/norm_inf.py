@@ -11,6 +11,7 @@ from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, no_cones, take
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["NormInf"]
 
@@ -72,9 +73,10 @@ class NormInf(Constraint):
         self.require_finite_data()
         if self.radius == np.inf:
             return no_cones(self.dim)
-        eye, n = np.eye(self.dim), self.dim
+        n, ones = self.dim, np.ones(self.dim)
+        A = SparseMatrix.stacked([SparseMatrix.diagonal(ones), SparseMatrix.diagonal(-ones)])
         b = np.concatenate([self.radius + self.center, self.radius - self.center])
-        return Cones(np.concatenate([eye, -eye]), b, np.ones((2 * n, 1)), (("nonneg", 2 * n),))
+        return Cones(A, b, np.ones((2 * n, 1)), (("nonneg", 2 * n),))
 
     def parameters(self) -> dict[str, Any]:
         return {"center": self.center, "radius": self.radius}

@@ -22,6 +22,7 @@ from cocopt.constraints.base import (
     take,
 )
 from cocopt.registry import register
+from cocopt.threads import matvec
 
 __all__ = ["Quadratic"]
 
@@ -30,8 +31,8 @@ __all__ = ["Quadratic"]
 class Quadratic(Constraint):
     """g(x) = ½ xᵀP x + ⟨q, x⟩ + r, with gradient P x + q.
 
-    P must be symmetric, which is checked at construction, and positive semidefinite, which is checked by its
-    eigenvalues in `cones`, and until then reported when it shows, that is at the first x with xᵀP x < 0.
+    P must be symmetric, which is checked at construction, and positive semidefinite, which is checked by a
+    factorisation in `cones`, and until then reported when it shows, that is at the first x with xᵀP x < 0.
 
     Parameters
     ----------
@@ -50,19 +51,28 @@ class Quadratic(Constraint):
     array([3., 4.])
     """
 
-    __slots__ = ("P", "batch", "dim", "q", "r")
+    __slots__ = ("P", "_diagonal", "batch", "dim", "q", "r")
 
     def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike) -> None:
         self.P, self.q, self.r, self.batch = functions.as_quadratic(P, q, r)
         self.dim: int = self.P.shape[-1]
+        self._diagonal: Array | bool | None = False  # not known yet
+
+    def diagonal(self) -> Array | None:
+        """The diagonal of P, (..., n), if all its other entries are 0, else None; the answer is kept."""
+        if self._diagonal is False:
+            diagonal = self.P.diagonal(axis1=-2, axis2=-1)
+            mixed = self.P[..., 0, 1:].any() or np.count_nonzero(self.P) > np.count_nonzero(diagonal)
+            self._diagonal = None if mixed else np.ascontiguousarray(diagonal)
+        return self._diagonal  # type: ignore[return-value]
 
     def rows_unchecked(self, x: Array) -> Array:
-        curvature = functions.curvature("constraints.Quadratic", self.P, x, np.matvec(self.P, x))
+        curvature = functions.curvature("constraints.Quadratic", self.P, x, matvec(self.P, x))
         value: Array = 0.5 * curvature + np.vecdot(x, self.q) + self.r
         return value[..., None]
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        gradient = np.matvec(self.P, x) + self.q
+        gradient = matvec(self.P, x) + self.q
         return broadcast(gradient, (*data_batch_shape(self, x), self.dim))[..., None, :]
 
     def magnitude(self, x: Array) -> Array:
@@ -87,15 +97,15 @@ class Quadratic(Constraint):
         self.require_finite_data()
         if self.r == -np.inf:
             return no_cones(self.dim)
-        eigenvalues, vectors = functions.spectrum("constraints.Quadratic", self.P)
-        positive = eigenvalues > 0
-        if not positive.any():
+        F = functions.square_root("constraints.Quadratic", self.P)
+        if len(F) == 0:
             return Cones(self.q[None, :], -self.r.reshape(1), np.ones((1, 1)), (("nonneg", 1),))
-        F = np.sqrt(eigenvalues[positive])[:, None] * vectors[:, positive].T
-        q, r = self.P @ center + self.q, float(self.rows_unchecked(center)[0])
-        kappa = _balance(float(eigenvalues[-1]), float(q @ q), abs(r), size)
+        q, r = matvec(self.P, center) + self.q, float(self.rows_unchecked(center)[0])
+        kappa = _balance(_largest_curvature(self.P), float(q @ q), abs(r), size)
         A = np.vstack([q / kappa, q / kappa, -np.sqrt(2.0 / kappa) * F])
-        b = np.concatenate([[1.0 - r / kappa, -1.0 - r / kappa], np.zeros(len(F))]) + A @ center
+        b = matvec(A, center)
+        b[0] += 1.0 - r / kappa
+        b[1] -= 1.0 + r / kappa
         E = np.zeros((len(A), 1))
         E[:2] = 1.0 / kappa
         return Cones(A, b, E, (("soc", len(A)),))
@@ -112,6 +122,12 @@ class Quadratic(Constraint):
     @classmethod
     def examples(cls) -> list[Self]:
         return [cls([[2.0, 0.5], [0.5, 1.0]], [1.0, 0.0], -1.0), cls(np.eye(2), [[1.0, 0.0], [0.0, 2.0]], -0.5)]
+
+
+def _largest_curvature(P: Array) -> float:
+    """The largest eigenvalue of P but for a small factor, from below, by two steps of the power method."""
+    column = P[np.argmax(np.diagonal(P))]
+    return float(np.linalg.norm(matvec(P, column)) / np.linalg.norm(column))
 
 
 def _balance(curvature: float, slope_squared: float, constant: float, size: float) -> float:

@@ -26,6 +26,7 @@ from cocopt.constraints.base import (
 )
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.threads import matvec, vecmat
 
 __all__ = ["SecondOrder"]
 
@@ -68,11 +69,11 @@ class SecondOrder(Constraint):
         self.dim: int = n
 
     def rows_unchecked(self, x: Array) -> Array:
-        value: Array = row_norms(np.matvec(self.A, x) + self.b) - np.vecdot(x, self.c) - self.d
+        value: Array = row_norms(matvec(self.A, x) + self.b) - np.vecdot(x, self.c) - self.d
         return value[..., None]
 
     def jacobian_unchecked(self, x: Array) -> Array:
-        gradient = np.vecmat(unit_vectors(np.matvec(self.A, x) + self.b), self.A) - self.c
+        gradient = vecmat(unit_vectors(matvec(self.A, x) + self.b), self.A) - self.c
         return broadcast(gradient, (*data_batch_shape(self, x), self.dim))[..., None, :]
 
     def magnitude(self, x: Array) -> Array:

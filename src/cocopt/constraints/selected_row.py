@@ -65,8 +65,8 @@ class SelectedRow(Constraint):
         if whole is None:
             return None
         others = np.delete(whole.E, self.row, axis=1)  # the other rows may be relaxed by any amount
-        A = np.concatenate([whole.A, -others], axis=1)
-        return Cones(A, whole.b, whole.E[:, [int(self.row)]], whole.cones, whole.aux + others.shape[1])
+        own, aux = whole.E[:, [int(self.row)]], whole.aux + others.shape[1]
+        return Cones(whole.matrix.with_columns(-others), whole.b, own, whole.cones, aux)
 
     def trials_unchecked(self, index: Any) -> Constraint:
         return member_trials(self.of, self.batch, index).select(np.broadcast_to(self.row, self.batch)[index])

@@ -8,7 +8,7 @@ import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, as_floats, batch_shape, broadcast, describe
 from cocopt.cones import Cones
-from cocopt.constraints.base import Constraint, data_batch_shape, member_trials
+from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, member_trials
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
 
@@ -26,7 +26,7 @@ class Shifted(Constraint):
     ----------
     of : Constraint
     by : array (..., M)
-        Leading axes are trials.
+        Leading axes are trials. −inf switches a row off.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Shifted(Constraint):
         return broadcast(jacobian, (*data_batch_shape(self, x), *jacobian.shape[-2:]))
 
     def magnitude(self, x: Array) -> Array:
-        return self.of.magnitude(x) + np.abs(self.by)
+        return self.of.magnitude(x) + np.abs(finite_part(self.by, -np.inf))
 
     def affine(self) -> tuple[Array, Array] | None:
         rows = self.of.affine()
@@ -72,7 +72,11 @@ class Shifted(Constraint):
     def _shifted(self, cones: Cones | None) -> Cones | None:
         """g_i(x) + by_i ≤ t_i is g_i(x) ≤ t_i − by_i."""
         self.require_single()
-        return None if cones is None else cones._replace(b=cones.b - cones.E @ self.by)
+        if cones is None:
+            return None
+        if np.isneginf(self.by).all() and self.dim is not None:
+            return Cones(np.zeros((0, self.dim)), np.zeros(0), np.zeros((0, self.row_count)), ())
+        return cones.replace(b=cones.b - cones.E @ self.by)
 
     def trials_unchecked(self, index: Any) -> Constraint:
         own = np.broadcast_to(self.by, (*self.batch, self.row_count))[index]
@@ -82,7 +86,7 @@ class Shifted(Constraint):
         return {"of": self.of, "by": self.by}
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
-        return [*self.of.data_arrays(), ("by", self.by, False)]
+        return [*self.of.data_arrays(), ("by", finite_part(self.by, -np.inf), False)]
 
     def require_finite_data(self) -> None:
         self.of.require_finite_data()

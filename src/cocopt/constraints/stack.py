@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from typing import Any, Never, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt.arrays import (
     Array,
@@ -14,6 +16,7 @@ from cocopt.arrays import (
     broadcast,
     describe,
     require_finite,
+    scalar,
 )
 from cocopt.cones import Cones, stack
 from cocopt.constraints.affine import Affine
@@ -28,6 +31,8 @@ from cocopt.registry import register
 
 __all__ = ["Stack"]
 
+MAX_NAME = 100  # characters of a name
+
 
 @register
 class Stack(Constraint):
@@ -37,7 +42,11 @@ class Stack(Constraint):
 
     Parameters
     ----------
-    members : sequence of Constraint
+    members : sequence of Constraint, or a mapping from names to them
+        Violations are reported by name (`cocopt.metrics.Ledger.by_name`).
+    weights : sequence of float, or a mapping from names to them, optional
+        How much a violation of each member weighs where not all rows can be met, so that their units compare; those of
+        members that are left out are 1.
 
     Examples
     --------
@@ -47,13 +56,21 @@ class Stack(Constraint):
     array([1., 4.])
     >>> g.gradient([3.0, 4.0])
     array([0.6, 0.8])
+    >>> limits = constraints.Stack({"cap": constraints.Affine([1.0, 0.0], 2.0), "risk": g}, weights={"risk": 10.0})
+    >>> limits.row_names, limits.row_weights
+    (('cap', 'risk', 'risk'), array([ 1., 10., 10.]))
     """
 
-    __slots__ = ("batch", "dim", "members", "row_count")
+    __slots__ = ("_names", "_weights", "batch", "dim", "members", "named", "row_count")
 
-    def __init__(self, members: Sequence[Constraint]) -> None:
+    def __init__(
+        self,
+        members: Sequence[Constraint] | Mapping[str, Constraint],
+        weights: Sequence[float] | Mapping[str, float] | None = None,
+    ) -> None:
+        self._names = _as_names(members) if isinstance(members, Mapping) else None
         try:
-            self.members = tuple(members)
+            self.members = tuple(members.values() if isinstance(members, Mapping) else members)
         except TypeError:
             raise InvalidInput(f"members: expected a sequence of constraints, got {describe(members)}") from None
         if not self.members:
@@ -67,6 +84,38 @@ class Stack(Constraint):
         self.dim: int | None = dims[0] if dims else None
         self.batch: tuple[int, ...] = batch_shape(*((f"members[{i}]", m.batch) for i, m in enumerate(self.members)))
         self.row_count: int = sum(member.row_count for member in self.members)
+        self.named: bool = self._names is not None or any(member.named for member in self.members)
+        self._weights = None if weights is None else _as_weights(weights, self._names, len(self.members))
+
+    @property
+    def row_names(self) -> tuple[str | None, ...]:
+        if self._names is None:
+            return tuple(name for member in self.members for name in member.row_names)
+        return tuple(
+            own if inner is None else f"{own}.{inner}"
+            for own, member in zip(self._names, self.members, strict=True)
+            for inner in member.row_names
+        )
+
+    @property
+    def row_weights(self) -> Array:
+        weights = [1.0] * len(self.members) if self._weights is None else self._weights
+        return np.concatenate([w * member.row_weights for w, member in zip(weights, self.members, strict=True)])
+
+    @property
+    def soft_rows(self) -> NDArray[np.bool_]:
+        return np.concatenate([member.soft_rows for member in self.members])
+
+    @property
+    def has_priorities(self) -> bool:
+        return self._weights is not None or any(member.has_priorities for member in self.members)
+
+    def plain(self) -> Constraint:
+        members = [member.plain() for member in self.members]
+        if len(members) == 1:
+            return members[0]
+        same = self._names is None and self._weights is None and all(map(operator.is_, members, self.members))
+        return self if same else Stack(members)
 
     def rows_unchecked(self, x: Array) -> Array:
         shape = data_batch_shape(self, x)
@@ -107,13 +156,18 @@ class Stack(Constraint):
         """The members' cones together, if they all have some."""
         self.require_single()
         pieces = [piece for piece in cones if piece is not None]
-        return stack(pieces, pieces[0].A.shape[1] - pieces[0].aux) if len(pieces) == len(cones) else None
+        return stack(pieces, pieces[0].matrix.width - pieces[0].aux) if len(pieces) == len(cones) else None
 
     def parameters(self) -> dict[str, Any]:
-        return {"members": list(self.members)}
+        members: Any = list(self.members)
+        if self._names is not None:
+            members = dict(zip(self._names, self.members, strict=True))
+        return {"members": members} if self._weights is None else {"members": members, "weights": list(self._weights)}
 
     def trials_unchecked(self, index: Any) -> Stack:
-        return Stack([member_trials(member, self.batch, index) for member in self.members])
+        members = [member_trials(member, self.batch, index) for member in self.members]
+        named = members if self._names is None else dict(zip(self._names, members, strict=True))
+        return Stack(named, self._weights)
 
     def select_unchecked(self, row: Any) -> Constraint:
         rows = self.affine()
@@ -142,8 +196,38 @@ class Stack(Constraint):
         super().raise_nonfinite(x)
 
     def __repr__(self) -> str:
-        return f"Stack([{', '.join(map(repr, self.members))}])"
+        if self._names is None:
+            return f"Stack([{', '.join(map(repr, self.members))}])"
+        inner = (f"{name!r}: {member!r}" for name, member in zip(self._names, self.members, strict=True))
+        return f"Stack({{{', '.join(inner)}}})"
 
     @classmethod
     def examples(cls) -> list[Self]:
-        return [cls([Affine([[1.0, 0.0], [0.5, -1.0]], [1.0, 0.5]), SelectedRow(Affine([1.0, 2.0], 0.5), np.array(0))])]
+        rows = Affine([[1.0, 0.0], [0.5, -1.0]], [1.0, 0.5])
+        return [
+            cls([rows, SelectedRow(Affine([1.0, 2.0], 0.5), np.array(0))]),
+            cls({"limits": rows, "cap": Affine([1.0, 2.0], 0.5)}, weights={"cap": 2.0}),
+        ]
+
+
+def _as_names(members: Mapping[Any, Any]) -> tuple[str, ...]:
+    for name in members:
+        if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MAX_NAME:
+            raise InvalidInput(f"members: expected printable names of 1 to {MAX_NAME} characters, got {describe(name)}")
+    return tuple(members)
+
+
+def _as_weights(weights: Any, names: tuple[str, ...] | None, count: int) -> tuple[float, ...]:
+    """One positive number for each member."""
+    if isinstance(weights, Mapping):
+        unknown = [name for name in weights if names is None or name not in names]
+        if unknown or names is None:
+            raise InvalidInput(f"weights: expected names of members, got {describe(unknown[0])}")
+        weights = [weights.get(name, 1.0) for name in names]
+    try:
+        given = list(weights)
+    except TypeError:
+        given = []
+    if len(given) != count:
+        raise InvalidInput(f"weights: expected a positive number for each of {count} members, got {describe(weights)}")
+    return tuple(scalar("weights", weight, positive=True) for weight in given)

@@ -95,8 +95,10 @@ def _record(recorded: dict[str, list[Array]], learner: Learner, network: Ledger 
         metrics = {**network.as_dict(), **own}
         del metrics["rounds"], metrics["infeasible_rounds"]  # an agent projects onto its own rows alone
         metrics = {name: np.mean(value, axis=-1) for name, value in metrics.items()}
+    seen = max(map(len, recorded.values()), default=0)  # points so far: a name may come up later
     for name, value in metrics.items():
-        recorded.setdefault(name, []).append(np.array(value, dtype=np.float64))
+        values = np.array(value, dtype=np.float64)
+        recorded.setdefault(name, [np.zeros_like(values)] * seen).append(values)
 
 
 def _after_round(network: Ledger, x: Array, loss: Loss | None, constraint: Constraint | None) -> Ledger:

@@ -34,6 +34,7 @@ from cocopt.experiments.compute import describe_error
 from cocopt.experiments.specs import parse, unknown_name
 
 if TYPE_CHECKING:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from cocopt.experiments.results import Result
@@ -158,6 +159,7 @@ def render(function: Callable[[Subject, Figure], None], subject: Subject, name: 
 def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
     """Writes a figure into files, whose suffixes say the formats; the same figure gives the same bytes."""
     from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     for path in paths:
         if not isinstance(path, str | os.PathLike):
@@ -165,17 +167,39 @@ def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
         if Path(path).suffix.lower() not in _METADATA:
             raise InvalidInput(f"path: expected a file name that ends in .pdf, .png or .svg, got {Path(path).name!r}")
     with rc_context(_STYLE):
-        layout = drawn.get_layout_engine()
-        drawn.draw_without_rendering()
-        drawn.set_layout_engine("none")  # the layout is found: once for all formats
-        for path in paths:
-            try:
-                drawn.savefig(path, metadata=_METADATA[Path(path).suffix.lower()])
-            except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
-                raise InvalidInput(
-                    f"path: expected a file that can be written, got {path}: {error.strerror}"
-                ) from error
-        drawn.set_layout_engine(layout)
+        layout, dpi, canvas = drawn.get_layout_engine(), drawn.dpi, drawn.canvas
+        try:
+            agg = FigureCanvasAgg(drawn)
+            drawn.dpi = _STYLE["savefig.dpi"]
+            if layout is not None and drawn.axes:
+                layout.execute(drawn)  # found once for all formats; what it measures of texts the PNG uses again
+            drawn.set_layout_engine("none")
+            for path in paths:
+                _write(drawn, agg, Path(path))
+        finally:
+            drawn.dpi = dpi
+            drawn.set_canvas(canvas)
+            drawn.set_layout_engine(layout)
+
+
+def _write(drawn: Figure, agg: FigureCanvasAgg, path: Path) -> None:
+    """Writes one file by its backend's own method: `savefig` would draw everything twice."""
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    suffix = path.suffix.lower()
+    metadata = _METADATA[suffix]
+    try:
+        if suffix == ".png":
+            drawn.dpi = _STYLE["savefig.dpi"]  # (the others set their own)
+            drawn.set_canvas(agg)
+            agg.print_png(path, metadata=metadata)  # type: ignore[no-untyped-call]
+        elif suffix == ".pdf":
+            FigureCanvasPdf(drawn).print_pdf(path, metadata=metadata)  # type: ignore[no-untyped-call]
+        else:
+            FigureCanvasSVG(drawn).print_svg(path, metadata=metadata)  # type: ignore[no-untyped-call]
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        raise InvalidInput(f"path: expected a file that can be written, got {path}: {error.strerror}") from error
 
 
 def write_all(result: Result, folder: str | os.PathLike[str]) -> None:
@@ -184,4 +208,4 @@ def write_all(result: Result, folder: str | os.PathLike[str]) -> None:
     problem = re.sub(r"[^\w.-]+", "-", result.name)
     for name in [own for own in FIGURES if own not in _APPLIES or _APPLIES[own](result)]:
         stem = problem if name == _MAIN else f"{problem}-{name}"
-        save(draw(result, name), [out / f"{stem}.pdf", out / f"{stem}.png"])
+        save(draw(result, name), [out / f"{stem}.png", out / f"{stem}.pdf"])

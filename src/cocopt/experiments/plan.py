@@ -24,11 +24,13 @@ from cocopt.problems import Problem
 from cocopt.problems.base import check_seed
 
 __all__ = [
+    "CHUNK",
     "MAX_CHUNKS",
     "MAX_ROUNDS",
     "Arrays",
     "Chunk",
     "Plan",
+    "default_chunk",
     "get_problem",
     "make_plan",
     "recorded_rounds",
@@ -43,6 +45,16 @@ _LINEAR, _LOGARITHMIC = 95, 95
 MAX_CHUNKS = 10**6
 #: more would take days
 MAX_ROUNDS = 10**10
+
+#: trials that one learner plays at once, unless they need too much memory: with more of them a round costs less per
+#: trial, up to about so many. Neither machine nor jobs enter, since a run is to be the same to the last bit on all
+CHUNK = 100
+#: trials of one search for a comparator, which goes through them one by one: larger chunks would only take longer
+_COMPARATOR_CHUNK = 25
+#: bytes that the data of a chunk may take
+_MEMORY = 2**29
+#: vectors that a round has, and that a learner keeps of it if its memory grows with the rounds; about
+_VECTORS, _VECTORS_KEPT = 8, 8
 
 #: what a chunk yields: arrays whose first axis is the trials
 Arrays: TypeAlias = dict[str, Array]
@@ -100,6 +112,7 @@ class Plan:
     algorithms : sequence of Algorithm
     comparators : sequence of Comparator
     trials, rounds, seed, chunk_size : int
+        The last is that of an algorithm whose memory does not grow.
     points, checkpoints : tuple of int
         The rounds whose metrics are recorded, and among them those at which the regret is computed.
     chunks : sequence of Chunk
@@ -155,24 +168,20 @@ class Plan:
 
 
 def make_plan(
-    problem: str | Problem,
+    problem: str | Problem | type[Problem],
     algorithms: Given | Sequence[Given] | Mapping[str, Given],
     *,
     trials: int,
     rounds: int | None,
     seed: int,
-    chunk: int,
+    chunk: int | None,
     comparators: str | Sequence[str],
 ) -> Plan:
     """Checks the arguments of `cocopt.run`, and cuts the work into chunks.
 
     Every algorithm is built once for one trial, so that an algorithm that cannot be built is reported before any work.
     """
-    trials, chunk = positive_int("trials", trials), positive_int("chunk", chunk)
-    if trials > MAX_CHUNKS * chunk:
-        raise InvalidInput(
-            f"trials: expected at most {MAX_CHUNKS * chunk} in chunks of {chunk}, got {describe(trials)}"
-        )
+    trials, given = positive_int("trials", trials), None if chunk is None else positive_int("chunk", chunk)
     seed = check_seed(seed)
     source, name, description = get_problem(problem)
     horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
@@ -184,8 +193,12 @@ def make_plan(
     if compared and not source.K.bounded:
         raise InvalidInput(f"regret: expected False, since the set of the problem {name!r} is unbounded, got True")
     resolved = resolve(algorithms)
-    for algorithm in resolved:
-        algorithm.build(source, horizon, source.start(seed, np.arange(1)))
+    growing = [algorithm.build(source, horizon, source.start(seed, np.arange(1))).grows for algorithm in resolved]
+    chunk = given or default_chunk(source, horizon)
+    if trials > MAX_CHUNKS * chunk:
+        raise InvalidInput(
+            f"trials: expected at most {MAX_CHUNKS * chunk} in chunks of {chunk}, got {describe(trials)}"
+        )
     points, checkpoints = recorded_rounds(horizon)
     # rounds that the dynamic comparator leaves out are left out of the algorithms' losses
     round_losses = any(own.name == "dynamic" for own in compared)
@@ -193,14 +206,31 @@ def make_plan(
         *((own, checkpoints, False) for own in compared),
         *((own, points, round_losses) for own in resolved),
     ]
+    compared_size = given or min(chunk, _COMPARATOR_CHUNK)
+    sizes = [compared_size] * len(compared)
+    sizes += [given or default_chunk(source, horizon, grows=grows) for grows in growing]
     chunks = [
-        Chunk(source, task, seed, first, min(chunk, trials - first), horizon, recorded, losses)
-        for task, recorded, losses in tasks
-        for first in range(0, trials, chunk)
+        Chunk(source, task, seed, first, min(size, trials - first), horizon, recorded, losses)
+        for (task, recorded, losses), size in zip(tasks, sizes, strict=True)
+        for first in range(0, trials, size)
     ]
     return Plan(
         source, name, description, resolved, compared, trials, horizon, seed, chunk, points, checkpoints, chunks
     )
+
+
+def default_chunk(problem: Problem, rounds: int, *, grows: bool = False) -> int:
+    """How many trials to play at once: CHUNK, fewer where the data of a block of rounds would not fit into memory.
+
+    ``grows``: whether a learner remembers all rounds.
+
+    >>> from cocopt import problems
+    >>> from cocopt.experiments.plan import default_chunk
+    >>> default_chunk(problems.get("olr"), 1000), default_chunk(problems.get("olr"), 100_000, grows=True)
+    (100, 8)
+    """
+    vectors = _VECTORS * min(rounds, problem.block_rounds) + (_VECTORS_KEPT * rounds if grows else 0)
+    return min(CHUNK, max(1, _MEMORY // (8 * problem.K.dim * vectors)))
 
 
 def recorded_rounds(rounds: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -218,8 +248,10 @@ def recorded_rounds(rounds: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(points.tolist()), tuple(checkpoints.tolist())
 
 
-def get_problem(given: str | Problem) -> tuple[Problem, str, Any]:
+def get_problem(given: str | Problem | type[Problem]) -> tuple[Problem, str, Any]:
     """The problem that a user names or passes, its name in results, and its description as JSON (None if unknown)."""
+    if isinstance(given, type) and issubclass(given, Problem):
+        given = given()
     if isinstance(given, Problem):
         built_in = type(given).__module__.startswith("cocopt.")
         return given, given.name, {"problem": given.name, "options": given.options} if built_in else None

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.cones import Cones, stack
 from cocopt.constraints import Constraint
 from cocopt.geometry.problem import Request
-from cocopt.geometry.scaled import ConicOptimum, minimise, size_of
+from cocopt.geometry.scaled import ConicOptimum, distance, minimise, size_of, values_and_slopes
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.solution import Solution
+from cocopt.threads import one_blas_thread
 from cocopt.tolerances import FAR_TARGET, POSITION
 
 __all__ = ["solve_conic", "stacked_cones"]
 
 MAX_POLYAK_STEPS = 60  # towards a point that is nearly feasible
-SHORT_STEP = 1e-3  # the share of its size by which such a point may still move
+SHORT_STEP = 1.0  # the share of its size by which such a point may still move: only orders of magnitude count
 TARGET_GROWTH = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 UNCHANGED = 1e-6  # a projection from far away that moves by less than this share of its size is final
@@ -30,25 +33,26 @@ def stacked_cones(K: ConvexSet, constraint: Constraint, center: Array) -> Cones 
 
     None if K or the constraint has no conic form.
     """
-    of_set, of_rows = K.cones(), constraint.cones_near(center, size_of(K, center))
+    of_set, of_rows = K.conic_form, constraint.cones_near(center, size_of(K, center))
     return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
 
 
+@one_blas_thread
 def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     """One trial's request by Clarabel; UNCONVERGED if K or the constraint has no conic form.
 
     With a ``metric`` S, x = point + S u, and the distance is ‖u‖.
     """
     K, constraint, point, *_ = request
-    center = _nearly_feasible_point(request)
+    center, unit = _nearly_feasible_point(request)
     cones = stacked_cones(K, constraint, center)
     if cones is None:
         return Solution(point, np.full(constraint.row_count, np.nan), UNCONVERGED)
     if metric is not None:
-        return minimise(request, cones, metric).solution
+        return minimise(request, cones, metric, unit=unit).solution
     size = size_of(K, center)
     far = is_far(point, center, size)
-    optimum = _solve_far_target(request, cones, center) if far else minimise(request, cones)
+    optimum = _solve_far_target(request, cones, center) if far else minimise(request, cones, unit=unit)
     if not optimum.error <= POSITION:  # the target may be far away in units of a set that is small
         for share in SMALLER:
             if is_far(point, center, share * size):
@@ -58,30 +62,33 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     return optimum.solution
 
 
-def _nearly_feasible_point(request: Request) -> Array:
-    """A point of K that nearly satisfies the constraint: steps to where the worst row's linear model does (Polyak).
+def _nearly_feasible_point(request: Request) -> tuple[Array, float]:
+    """A point of K that nearly satisfies the constraint, and the order of the distance from the target to the solution.
 
-    They begin at the projection of the target onto K or of 0, whichever is nearer in that model.
+    By steps to where the worst row's linear model is satisfied (Polyak). They begin at the projection of the target
+    onto K or, if that needs a long step, of 0, whichever is nearer in that model.
     """
     K, constraint, point, *_ = request
 
-    def polyak_step(x: Array) -> Array:
-        rows = constraint.rows_unchecked(x)
-        worst = int(np.argmax(rows))
-        slope = constraint.jacobian_unchecked(x)[worst]
-        steepness = float(slope @ slope)
-        return max(float(rows[worst]), 0.0) / steepness * slope if steepness > 0.0 else np.zeros_like(x)
+    def polyak_step(x: Array, rows: Array, slopes: Array) -> tuple[Array, Array, float]:
+        worst = int(rows.argmax())
+        steepness = float(slopes[worst] @ slopes[worst])
+        share = max(float(rows[worst]), 0.0) / steepness if steepness > 0.0 else 0.0
+        return x, share * slopes[worst], share * math.sqrt(steepness)
 
-    starts = [K.project_unchecked(point), K.project_unchecked(np.zeros_like(point))]
-    steps = [polyak_step(x) for x in starts]
-    first = int(np.argmin(np.linalg.norm(steps, axis=1)))
-    x, step = starts[first], steps[first]
+    in_set = K.project_unchecked(point)
+    rows, slopes = values_and_slopes(constraint, in_set)
+    x, step, length = polyak_step(in_set, rows, slopes)
+    if length > K.scale:
+        start = K.project_unchecked(np.zeros_like(point))
+        other = polyak_step(start, *values_and_slopes(constraint, start))
+        x, step, length = min((x, step, length), other, key=lambda taken: taken[2])
     for _ in range(MAX_POLYAK_STEPS):
-        if np.linalg.norm(step) <= SHORT_STEP * np.linalg.norm(x):
+        if length <= SHORT_STEP * size_of(K, x):
             break
         x = K.project_unchecked(x - step)
-        step = polyak_step(x)
-    return x
+        x, step, length = polyak_step(x, *values_and_slopes(constraint, x))
+    return x, distance(request, in_set, rows, slopes)
 
 
 def _solve_far_target(request: Request, cones: Cones, center: Array, share: float = 1.0) -> ConicOptimum:

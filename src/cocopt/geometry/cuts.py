@@ -1,32 +1,40 @@
-"""The method of black boxes: cutting planes from values and subgradients (Kelley 1960), over exact inner problems.
+"""The method of black boxes: smooth and separable rows by methods of their own, all others by cutting planes.
 
-A row adds the cut g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance to the target
-grows with each round of cuts, so those that do not bind may be removed. The distance is flat around the projection:
-a violation of 1e-7 may leave the position wrong by 1e-4. So cuts go on until they bound the error of the position, and
-are taken where their own curvature (`cocopt.geometry.refine`) predicts the result.
+Cutting planes come from values and subgradients (Kelley 1960), over exact inner problems. A row adds the cut
+g_i(x) + ⟨s_i, · − x⟩, a lower bound of g_i everywhere. For a projection the distance to the target grows with each
+round of cuts, so those that do not bind may be removed. The distance is flat around the projection: a violation of 1e-7
+may leave the position wrong by 1e-4. So cuts go on until they bound the error of the position, and are taken where
+their own curvature (`cocopt.geometry.refine`) predicts the result.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array, ignore_fp_warnings
-from cocopt.constraints import Stack
+from cocopt.constraints import Affine, Stack
 from cocopt.errors import CutLimit, InvalidInput, SolverFailure
+from cocopt.geometry.batch import solve_batch
 from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.derived import CUT_ROUNDING, CuttingPlanes, SetDistance
+from cocopt.geometry.derived import CUT_ROUNDING, WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
 from cocopt.geometry.problem import Request
 from cocopt.geometry.refine import Guess, cut_points, predict_projection
-from cocopt.geometry.structured import project_onto_rows
+from cocopt.geometry.rows import BEST_POSITION, Evaluation, SplitRows, project_onto_cuts, split
+from cocopt.geometry.scaled import size_of
+from cocopt.geometry.separable import solve_separable
+from cocopt.geometry.smooth import MAX_DIM, SmoothSearch
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.box import Box
+from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY
 
 __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
-BEST_POSITION = 1e-8  # the accuracy of the position that is asked for at most, in units of its own size
+CLOSE = 10.0  # the distance of a near target, in units of the size of x: along a curved surface errors become a tenth
 MAX_SLOW_CUTS = 10  # so many cuts, and as many as there are dimensions, may fail to halve the error
 SAME_POINT = 1e-13  # a projection that moves by a smaller share of its size has not moved
 SLACK = 1e-6  # cuts with less slack, in units of their terms, are kept when the others are removed
@@ -38,10 +46,55 @@ def solve_by_cuts(request: Request) -> Solution:
     K, constraint = request.K, request.constraint
     if not K.conic:
         return _project_in_space(request)
+    found, evaluations = _by_smooth_rows(request)
+    if found is not None:
+        return found
     # a structured constraint that no other method could solve keeps its sharper promise
     if request.projects:
-        return project_by_cuts(request, 0.25 * FEASIBILITY if constraint.conic else request.tol, constraint.conic)
+        tol = 0.25 * FEASIBILITY if constraint.conic else request.tol
+        return project_by_cuts(request, tol, constraint.conic, evaluations)
     return prox_by_cuts(request, constraint.conic)
+
+
+def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]]:
+    """The solution if the rows are smooth, or a separable piecewise linear one; and all evaluations."""
+    problem = SplitRows(request, request.tol)
+    bounded = not request.projects
+    if not problem.whole or request.K.dim > MAX_DIM or (bounded and request.constraint.row_count > 1):
+        return None, []
+    search = SmoothSearch(problem, float(min(request.row_bounds[0], request.sum_bound)) if bounded else np.inf)
+    solved, seen = search.run(), search.evaluations
+    if not solved and not bounded and len(seen) > 1 and problem.looks_separable(*seen[-2:]):
+        found = solve_separable(problem, seen)
+        if found is not None:
+            return found, []
+        problem.may_be_separable = False
+        solved = search.run()
+    if float(np.abs(request.point - search.point).max()) > FAR_TARGET * size_of(request.K, search.point):
+        solution = _from_far_away(request, search.point, problem.used)
+        if solution is not None:
+            return solution, []
+    if not solved:
+        return None, problem.of_black_boxes(seen)
+    used = problem.used - max(problem.boxes, 1)  # the last evaluation proves the result, and cuts nothing
+    return Solution(search.point, problem.multipliers(search.multipliers), CONVERGED, used), []
+
+
+def _from_far_away(request: Request, x: Array, used: int) -> Solution | None:
+    """The solution for a target that is far away, from nearer ones; x is about where it is. None if it moves on."""
+    for _ in range(MAX_STEPS):
+        target, tau = nearer_target(request.point, x, size_of(request.K, x), CLOSE)
+        each, of_sum = (None if bound is None else tau[0] * bound for bound in request[3:5])
+        problem = SplitRows(request._replace(point=target, max_multiplier=each, max_multiplier_sum=of_sum), request.tol)
+        problem.may_be_separable = False
+        bound = np.inf if request.projects else float(tau[0] * min(request.row_bounds[0], request.sum_bound))
+        search = SmoothSearch(problem, bound)
+        if not search.run():
+            return None
+        previous, x, used = x, search.point, used + problem.used
+        if float(np.abs(x - previous).max()) <= BEST_POSITION * size_of(request.K, x):
+            return Solution(x, problem.multipliers(search.multipliers) / tau[0], CONVERGED, used)
+    return None
 
 
 def _project_in_space(request: Request) -> Solution:
@@ -53,11 +106,14 @@ def _project_in_space(request: Request) -> Solution:
     return solution._replace(point=K.project_unchecked(solution.point))
 
 
-def project_by_cuts(request: Request, tol: float, relative: bool = False) -> Solution:
+def project_by_cuts(
+    request: Request, tol: float, relative: bool = False, evaluations: Sequence[Evaluation] = ()
+) -> Solution:
     """The projection p from values and subgradients; the violation is at most tol.
 
     With ``relative`` the tolerance is a share of the size of the row's terms. That the cuts have no point of K in
-    common proves that the constraint has none either.
+    common proves that the constraint has none either. Rows with a structure are no cuts: with K, they are projected
+    onto exactly. ``evaluations`` are known already.
 
     The error of the position is bounded too: if x is the projection onto K and cuts, its optimality conditions and
     those of p give ‖x − p‖² ≤ Σ ν_i (g_i(x) − model_i(x)) for the multipliers ν of p (those of x are taken in their
@@ -65,20 +121,27 @@ def project_by_cuts(request: Request, tol: float, relative: bool = False) -> Sol
     for as long as it shrinks. They are taken where `predict_projection` expects p while its guesses converge, else
     at x.
     """
-    return _Search(request, tol, relative).run()
+    return _Search(request, tol, relative, evaluations).run()
 
 
 class _Search:
     """The state of a projection by cutting planes: the cuts, the projection x onto them, and the best point so far."""
 
-    def __init__(self, request: Request, tol: float, relative: bool) -> None:
+    def __init__(self, request: Request, tol: float, relative: bool, evaluations: Sequence[Evaluation]) -> None:
         self.request, self.tol, self.relative = request, tol, relative
-        K, constraint = request.K, request.constraint
-        self.model = CuttingPlanes(constraint, K.dim)  #: the cuts that are projected onto
-        self.past = CuttingPlanes(constraint, K.dim)  #: all that were ever taken
+        self.fixed, self.boxes = split(request.constraint)
+        K = request.K
+        self.model = CuttingPlanes(self.boxes, K.dim)  #: the cuts that are projected onto
+        self.past = CuttingPlanes(self.boxes, K.dim)  #: all that were ever taken
         self.used = 0  #: how many these are
+        self.work, self.work_limit = 0.0, WORK_PER_CUT * request.cuts  #: multiplications, about
         self.x, self.nu = K.project_unchecked(request.point), np.zeros(0)
         self.possible, self.stalled = True, False
+        for x, g, J in evaluations:
+            wanted: NDArray[np.bool_] = np.asarray(J.any(axis=-1))
+            self.model.add(x, g, J, wanted)
+            self.past.add(x, g, J, wanted)
+            self.used += int(wanted.sum())
         #: of the points that met the tolerance, the one where the model's error is least
         self.best: Array | None = None
         self.least_error, self.cuts_left = np.inf, 0
@@ -86,18 +149,25 @@ class _Search:
 
     def run(self) -> Solution:
         """Cuts until the position is known, the cuts have no common point, or they make no progress."""
+        if self.fixed is not None or self.used:
+            self.possible = self._project_onto_cuts(predicted=True)
         while self.possible and not self.stalled:
             guess = self._next_guess()
             if guess is not None:
                 self._cut_at_guess(guess)
             elif not self._cut_at_iterate():
                 break
-            if not self._project_onto_cuts(predicted=guess is not None):
+            if not self.possible or not self._project_onto_cuts(predicted=guess is not None):
                 break
         unknown = np.full(self.request.constraint.row_count, np.nan)
         if self.best is None:
             return Solution(self.x, unknown, INFEASIBLE, self.used)
         return Solution(self.best, unknown, CONVERGED, self.used)
+
+    @property
+    def _exhausted(self) -> bool:
+        """Whether the cuts are used up, or the work that they allow."""
+        return self.used >= self.request.cuts or self.work >= self.work_limit
 
     @property
     def _size(self) -> float:
@@ -113,9 +183,9 @@ class _Search:
     def _next_guess(self) -> Guess | None:
         """Where the projection is expected, if the guesses converge and the next is not the iterate itself."""
         guess, K, point = None, self.request.K, self.request.point
-        if self.used < self.request.cuts:
+        if not self._exhausted:
             with ignore_fp_warnings():
-                guess = predict_projection(K, self.model, self.past, self.nu, point, self.x)
+                guess = predict_projection(K, self.fixed, self.model, self.past, self.nu, point, self.x)
         previous, self.guess_distance = self.guess_distance, np.inf
         if guess is None:
             return None
@@ -129,7 +199,7 @@ class _Search:
         """Cuts where the projection is expected; once a point met the tolerance, beside it, so as to see all pieces."""
         distance, K = self.guess_distance, self.request.K
         h = min(distance, max(100.0 * distance**2 / self._size, 0.3 * self._accuracy))
-        points = [(guess.z, guess.owner)] if self.best is None else cut_points(guess, K, h)
+        points = [(guess.z, guess.owner)] if self.best is None else cut_points(guess, K, self.fixed, h)
         for at, binding in points:
             rows, accepted = self._evaluate(at)
             wanted = rows > 0.0
@@ -151,10 +221,10 @@ class _Search:
             known = not (nu_sum == 0.0 or error * nu_sum > self._accuracy**2)  # NaN, an unknown multiplier, too
             if error == 0.0 or known or self.cuts_left == 0:
                 return False
-        if self.used >= self.request.cuts:
+        if self._exhausted:
             if self.best is None:
                 violation = float((rows * self.tol / accepted).max())
-                raise _limit_reached(self.request.cuts, self.tol, self.used, violation)
+                raise _limit_reached(self.request, self.tol, self.used, violation)
             return False
         wanted = rows > (0.0 if met else accepted)
         self.possible = self._add_cuts(self.x, rows, accepted, wanted, CUT_SHARE)
@@ -163,8 +233,11 @@ class _Search:
     def _project_onto_cuts(self, predicted: bool) -> bool:
         """The next x; False if the cuts have no point of K in common, or, with a best point known, the methods fail."""
         K, model, size = self.request.K, self.model, self._size
+        m = model.b.size + (0 if self.fixed is None else self.fixed.row_count)
+        linear = self.fixed is None or self.fixed.affine() is not None
+        self.work += inner_work(K, m, linear)
         try:
-            found = project_onto_rows(K, model.A, model.b, self.request.point)
+            found = project_onto_cuts(K, self.fixed, model.A, model.b, self.request.point)
         except SolverFailure:
             if self.best is None:
                 raise
@@ -183,7 +256,7 @@ class _Search:
 
     def _evaluate(self, x: Array) -> tuple[Array, Array]:
         """The rows at x, and the violation that is accepted of each."""
-        constraint = self.request.constraint
+        constraint = self.boxes
         rows = constraint.rows(x)
         unit = np.maximum(constraint.magnitude(x), 1e-300) if self.relative else np.ones_like(rows)
         return rows, self.tol * unit
@@ -193,7 +266,7 @@ class _Search:
 
         They replace older ones that are nearly the same, up to this share of the accepted violation.
         """
-        jacobian = self.request.constraint.jacobian(x)
+        jacobian = self.boxes.jacobian(x)
         flat = ~jacobian.any(axis=-1)
         wanted = wanted & ~flat
         for cuts in (self.model, self.past):
@@ -226,22 +299,36 @@ def prox_by_cuts(request: Request, structured: bool = False) -> Solution:
         if (error <= accepted).all():
             return Solution(x, unknown, CONVERGED, used)
         if used >= limit:
-            raise _limit_reached(limit, request.tol, used, float(error.max()))
+            raise _limit_reached(request, request.tol, used, float(error.max()))
         jacobian = constraint.jacobian(x)
         if not jacobian[wanted].any(axis=-1).all():
             raise InvalidInput("constraint: the subgradient of a violated row is 0, so the row is positive everywhere")
         model.add(x, rows, jacobian, wanted)
         used += int(wanted.sum())
-        solution = solve_conic(request._replace(constraint=model))
-        if solution.status != CONVERGED:
+        found = _prox_of_model(request, model, bounds)
+        if found is None:
             return Solution(x, unknown, UNCONVERGED, used)
-        x = solution.point
+        x = found
 
 
-def _limit_reached(limit: int, tol: float, used: int, violation: float) -> CutLimit:
+def _prox_of_model(request: Request, model: CuttingPlanes, bounds: Array) -> Array | None:
+    """The request with the cuts in place of the constraint; None if it was not found."""
+    if model.row_count == 1:  # all multipliers together have the bound: compiled over a box, ball or polyhedron
+        rows = request._replace(constraint=Affine(model.A, model.b), max_multiplier=None, max_multiplier_sum=bounds[0])
+        batch = solve_batch(rows)
+        if batch is not None and batch[2] == CONVERGED:
+            return batch[0]
+    solution = solve_conic(request._replace(constraint=model))
+    return solution.point if solution.status == CONVERGED else None
+
+
+def _limit_reached(request: Request, tol: float, used: int, violation: float) -> CutLimit:
+    limit, n = request.cuts, request.K.dim
+    reached = f"the bound of {limit} cutting planes" if used >= limit else f"the work of {limit} cutting planes"
     return CutLimit(
-        f"cuts: the bound of {limit} cutting planes was reached at a violation of {violation:.3g} (tol = {tol:g}); "
-        "raise `cuts`, or describe the constraint by its structure instead of as a black box",
+        f"cuts: {reached} in {n} dimensions was reached after {used} of them, at a violation of {violation:.3g} "
+        f"(tol = {tol:g}); describe the constraint by its structure instead of as a black box (constraints.Stack, "
+        f"constraints.from_cvxpy), raise `cuts`, or raise `tol`",
         cuts=used,
         violation=violation,
     )

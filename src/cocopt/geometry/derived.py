@@ -8,12 +8,22 @@ from numpy.typing import NDArray
 from cocopt.arrays import Array
 from cocopt.cones import Cones
 from cocopt.constraints import Constraint
+from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 
-__all__ = ["CUT_ROUNDING", "CuttingPlanes", "Relaxed", "SetDistance"]
+__all__ = ["CUT_ROUNDING", "WORK_PER_CUT", "CuttingPlanes", "Relaxed", "SetDistance", "inner_work"]
 
 SAME_SLOPE = 1e-3  # slopes that differ by a smaller share may be merged
+WORK_PER_CUT = 1e7  # multiplications that each of the allowed cuts may cost: 500 cuts take about two seconds
 CUT_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # by this share of its terms a cut may be wrong for rounding
+
+
+def inner_work(K: ConvexSet, m: int, linear: bool = True) -> float:
+    """About how many multiplications a projection onto K and m cuts takes; ``linear`` if all other rows are affine."""
+    n = K.dim
+    if linear and (K.polyhedral() is not None or type(K) is Ball):
+        return n * (10.0 * n * n + 2.0 * (n + m) * min(n, m))
+    return 1e7 + 10.0 * (n + m) ** 3  # a cone program
 
 
 class Relaxed(Constraint):
@@ -50,7 +60,7 @@ class Relaxed(Constraint):
         return self._relaxed(self.of.cones_near(center, size))
 
     def _relaxed(self, cones: Cones | None) -> Cones | None:
-        return None if cones is None else cones._replace(b=cones.b + cones.E @ self.t)
+        return None if cones is None else cones.replace(b=cones.b + cones.E @ self.t)
 
 
 class SetDistance(Constraint):

@@ -1,14 +1,15 @@
 """The ladder of methods: a table, and the descent that goes through it.
 
 A request is solved in two stages. First all trials at once, by the compiled kernels or, for more rows, DAQP
-(`solve_batch`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
+(`BATCH_METHODS`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
 its optimality conditions:
 
 1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
-2. daqp: an active-set solver, for polyhedra with more rows;
-3. clarabel: an interior-point solver, for everything that has a conic form;
-4. dual: for affine rows over a set that is known by its projection alone;
-5. cuts: for constraints that are known by value and subgradient alone.
+2. curved: compiled, for one curved row, or one row over a curved set (first stage only);
+3. daqp: an active-set solver, for polyhedra with more rows;
+4. clarabel: an interior-point solver, for everything that has a conic form;
+5. dual: for affine rows over a set that is known by its projection alone;
+6. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations
@@ -19,19 +20,24 @@ from typing import Any
 import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
+from cocopt.constraints import Constraint
 from cocopt.errors import InfeasibleRound
 from cocopt.geometry.batch import Batch, solve_batch
+from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
+from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
 from cocopt.sets.box import Box
+from cocopt.threads import one_blas_thread
 from cocopt.tolerances import SATISFIED
 
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
 
 _ZERO = np.float64(0.0)
+IN_CONFLICT = 1e-4  # rows whose violation is the largest but for this share are those in conflict
 
 
 def _cuts_apply(request: Request) -> bool:
@@ -39,7 +45,7 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch,)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_curved)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (
@@ -58,6 +64,32 @@ def solve(request: Request) -> Projection:
 
     If all trials are feasible, ``feasible`` is one `np.True_` and ``least_violation`` one 0.
     """
+    given = request.constraint
+    plain = given.plain()
+    if plain is not given:
+        return _solve_plain(request, plain)
+    return _solve(request)
+
+
+def _solve_plain(request: Request, plain: Constraint) -> Projection:
+    """The answer for rows that have names or weights, which matter only where not all rows can be met."""
+    given = request.constraint
+    try:
+        if not (given.has_priorities and request.infeasible == "nearest"):
+            return _solve(request._replace(constraint=plain))
+        found = _solve(request._replace(constraint=plain))
+    except InfeasibleRound as error:
+        raise error.with_names(given.row_names) from None
+    shape = found.point.shape[:-1]
+    x, least = np.array(found.point), np.array(np.broadcast_to(found.least_violation, shape))
+    for index in map(tuple, np.argwhere(~np.broadcast_to(found.feasible, shape))):
+        nearest = nearest_by_priority(trial_request(request, shape, index), METHODS)
+        x[index], least[index] = nearest.point, nearest.least_violation
+    return found._replace(point=x, least_violation=least[()])
+
+
+def _solve(request: Request) -> Projection:
+    """`solve`, for rows without names and weights."""
     try:
         found = _solve_all(request)
     except RuntimeWarning:  # of an overflow, where warnings are errors: the statuses report what it did
@@ -67,11 +99,13 @@ def solve(request: Request) -> Projection:
         trial_shape(request.constraint, request.point)  # raises if the leading axes do not fit
         raise
     if found is None:
-        return _solve_each(request, *_project_onto_set(request), None, "set")
+        with one_blas_thread:
+            return _solve_each(request, *_project_onto_set(request), None, "set")
     x, nu, status, method = found
     if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
         return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
-    return _solve_remaining(request, found)
+    with one_blas_thread:
+        return _solve_remaining(request, found)
 
 
 def _solve_all(request: Request) -> Batch | None:
@@ -92,7 +126,7 @@ def _solve_remaining(request: Request, found: Batch) -> Projection:
         constraint.raise_nonfinite(request.point)
     todo = status != CONVERGED
     unbounded = request.max_multiplier is None and request.max_multiplier_sum is None
-    if constraint.row_count == 1 and type(K) in (Box, Ball) and unbounded:
+    if method == "curved" or (constraint.row_count == 1 and type(K) in (Box, Ball) and unbounded):
         empty = status == INFEASIBLE  # proved by the kernel, and x is the point of least violation already
         nu[empty] = np.nan
         return _solve_each(request, x, todo & ~empty, nu, method, empty)
@@ -121,8 +155,16 @@ def _solve_each(
         used += outcome.cuts
     if request.infeasible == "raise" and not feasible.all():
         trials = np.flatnonzero(~feasible)
-        raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials])
+        raise InfeasibleRound(trials.tolist(), least.reshape(-1)[trials], _rows_in_conflict(request, x, trials, least))
     return Projection(x, method, np.True_ if feasible.all() else feasible[()], least[()], nu, used)
+
+
+def _rows_in_conflict(request: Request, x: Array, trials: Any, least: Array) -> list[list[int]]:
+    """The rows of each trial that are violated at the point of least violation as much as any: they meet no more."""
+    M = request.constraint.row_count
+    rows = np.broadcast_to(request.constraint.rows_unchecked(x), (*x.shape[:-1], M)).reshape(-1, M)
+    worst = least.reshape(-1)
+    return [np.flatnonzero(rows[i] >= worst[i] * (1.0 - IN_CONFLICT)).tolist() for i in trials.tolist()]
 
 
 def _project_onto_set(request: Request) -> tuple[Array, Any]:

@@ -8,18 +8,25 @@ import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.constraints import Constraint, Stack
+from cocopt.errors import SolverFailure
+from cocopt.geometry.batch import joined
 from cocopt.geometry.conic import stacked_cones
-from cocopt.geometry.derived import CuttingPlanes, SetDistance
+from cocopt.geometry.derived import WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
 from cocopt.geometry.problem import Request
 from cocopt.geometry.scaled import row_scaled, size_of
-from cocopt.sets.base import ConvexSet
+from cocopt.kernels.status import CONVERGED, INFEASIBLE
+from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
 from cocopt.solvers.cone_program import candidates
+from cocopt.solvers.qp import solve_qp
+from cocopt.threads import matvec
+from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["LeastViolation", "least_violation"]
 
 MAX_BOXES = 8  # boxes around a set that is known by its projection alone, each larger than the last
 BOX_GROWTH = 100.0
+STRICTLY = 10 * FEASIBILITY  # rows that are negative by more, in their units: whether they can be is answered
 
 
 class LeastViolation(NamedTuple):
@@ -30,14 +37,14 @@ class LeastViolation(NamedTuple):
 
 
 def least_violation(request: Request, unit: Array) -> LeastViolation | None:
-    """The least violation of one trial's rows, in these units; None if it was not found.
+    """The least violation of one trial's rows, in these units; None if it was not found. A row of unit 0 is held.
 
     By a linear program if K and the constraint are polyhedral, by a cone program if they have a conic form, and by
     cutting planes otherwise.
     """
     K, constraint, point, *_ = request
     polyhedral, affine = K.polyhedral(), constraint.affine()
-    if polyhedral is not None and affine is not None:
+    if polyhedral is not None and affine is not None and (unit > 0).all():
         from cocopt.solvers import highs
 
         return LeastViolation(*highs.least_violation(polyhedral, *affine, unit))
@@ -61,11 +68,11 @@ def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -
 
     length = size_of(K, start)
     step = max(abs(violation(start)), 1e-300)
-    b = cones.b - cones.A[:, :n] @ start
-    cones = row_scaled(cones._replace(A=cones.A * length, b=b))
-    lifted = cones._replace(A=np.hstack([cones.A, -(cones.E @ unit[:, None]) * step]))
-    size = lifted.A.shape[1]
-    v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted)).x
+    cones = row_scaled(cones, start, length)
+    # in the rows' own units: b was divided by the length too
+    lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
+    size = lifted.matrix.width
+    v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted, rough=False)).x
     x = K.project_unchecked(start + length * v[:n]) if np.isfinite(v).all() else start
     return LeastViolation(violation(x), x)
 
@@ -88,22 +95,65 @@ def _by_cuts_in_boxes(request: Request, unit: Array) -> LeastViolation | None:
 
 
 def _by_cuts(request: Request, outer: ConvexSet, unit: Array) -> LeastViolation | None:
-    """Kelley's method for min of max_i g_i/unit_i over the outer set; rows with unit 0 hold K and are not relaxed."""
+    """min of max_i g_i/unit_i over the outer set by cuts; rows with unit 0 hold K and are not relaxed.
+
+    Between the best value and a lower bound, cuts are taken where a model of the rows expects less. If half the work
+    that cuts are allowed is done before they meet, the best value is returned provided that the lower bound is
+    positive. None if it is not, or an inner problem fails.
+    """
     K, constraint = request.K, request.constraint
-    relaxed = unit > 0
-    model = CuttingPlanes(constraint, K.dim)
+    relaxed, model, polyhedral = unit > 0, CuttingPlanes(constraint, K.dim), outer.polyhedral()
     x = outer.project_unchecked(request.point)
-    best = LeastViolation(np.inf, K.project_unchecked(x))
-    for _ in range(request.cuts):
+    best, center, levels = LeastViolation(np.inf, K.project_unchecked(x)), x, _Levels()
+    work, lower = 0.5 * WORK_PER_CUT * request.cuts, -np.inf
+    while work > 0.0:
+        work -= inner_work(outer, model.b.size, polyhedral is not None) * max(levels.programs, 1)
         rows, inside = constraint.rows(x), K.project_unchecked(x)
         value = float((constraint.rows(inside)[relaxed] / unit[relaxed]).max())
         if value < best.value:
-            best = LeastViolation(value, inside)
+            best, center = LeastViolation(value, inside), x
+        if best.value < -STRICTLY:
+            return best
         model.add(x, rows, constraint.jacobian(x), relaxed | (rows > 0))
-        lower = _by_cones(outer, model, unit, outer.project_unchecked(best.point))
-        if lower is None:
-            return None
-        if best.value - lower.value <= request.tol * max(1.0, abs(best.value)):
-            break
-        x = lower.point
-    return best
+        accepted = request.tol * max(1.0, abs(best.value))
+        if polyhedral is not None:
+            try:
+                found = levels.next_point(polyhedral, model, unit, center, best.value, accepted)
+            except SolverFailure:
+                return None
+            if found is None:
+                return best
+            x, lower = found, levels.lower
+        else:
+            least = _by_cones(outer, model, unit, outer.project_unchecked(best.point))
+            if least is None or best.value - least.value <= accepted:
+                return None if least is None else best
+            x, lower = least.point, max(lower, least.value)
+    return best if lower > FEASIBILITY else None
+
+
+class _Levels:
+    """The level method (Lemaréchal, Nemirovskii & Nesterov 1995), whose inner problems are projections.
+
+    The best point is projected onto {cuts ≤ level}, with a level between the best value and a lower bound; where that
+    is empty, the level is a lower bound.
+    """
+
+    def __init__(self) -> None:
+        self.lower, self.step, self.programs = -np.inf, 0.0, 0  #: and how many programs the last point took
+
+    def next_point(
+        self, polyhedral: Polyhedral, model: CuttingPlanes, unit: Array, center: Array, best: float, accepted: float
+    ) -> Array | None:
+        """Where to cut next; None if the lower bound is as close to the best value as is accepted."""
+        self.step, self.programs = max(2.0 * self.step, 0.5 * abs(best), 1e-300), 0
+        while best - self.lower > accepted:
+            level = best - min(self.step, 0.5 * (best - self.lower))
+            self.programs += 1
+            found = solve_qp(*joined(polyhedral, model.A, model.b + level * unit[model.owner]), center)
+            if found.status == CONVERGED:
+                return found.point
+            if found.status != INFEASIBLE:
+                raise SolverFailure("least violation: no point was found that passed its optimality check")
+            self.lower, self.step = max(self.lower, level), 0.5 * self.step
+        return None

@@ -29,6 +29,7 @@ from cocopt.errors import InfeasibleRound, StateError
 from cocopt.geometry.ladder import Request, solve
 from cocopt.geometry.problem import Projection, trial_constraint
 from cocopt.sets.base import ConvexSet
+from cocopt.threads import matvec
 from cocopt.tolerances import ROUNDING_PERSISTENT, SATISFIED, TINY
 
 __all__ = ["Archive", "NearbyRows", "PersistentIntersection", "PolyhedronRows", "RowStore"]
@@ -43,6 +44,7 @@ MAX_ONE_BLOCK_DIM = 16  # up to this dimension the first list has one block; two
 MIN_LISTS = 2  # there are more if the last has not room for a quarter of the rows
 MAX_WORKING_SET = 256  # rows in a working set of the kernel at most; if more are needed the ladder takes over
 ADDED_BY_LADDER = 4  # rows that are added to a working set of the ladder at a time
+MAX_COUNTED = 32  # violated rows up to which `squares` needs only these
 MAX_COUNT = 2**53  # of rounds and rows in a stored state: beyond it floating-point numbers skip integers
 _EVERY, _NONE = np.ones(1, dtype=bool), np.zeros(1, dtype=bool)  # of the trials
 
@@ -252,7 +254,21 @@ class Archive(NamedTuple):
         """Σ over the rounds of (max over the round's rows of ⟨a, x⟩ − b)_+²."""
         A, b = self.of_trial(i)
         first = np.flatnonzero(np.diff(self.round[: self.size], prepend=-1))
-        return float(np.square(np.maximum(np.maximum.reduceat(A @ x - b, first), 0.0)).sum())
+        return float(np.square(np.maximum(np.maximum.reduceat(matvec(A, x) - b, first), 0.0)).sum())
+
+    def squares_of(self, trials: Integers, index: Integers, x: Array) -> Array:
+        """The same for some trials that violate these rows alone: index (trials, k), −1 for none."""
+        at = np.maximum(index, 0)
+        excess = np.vecdot(self.A[at, trials[:, None]], x[:, None]) - self.b[at, trials[:, None]]
+        excess = np.where(index < 0, 0.0, np.maximum(excess, 0.0))
+        round, place = self.round[at], np.arange(index.shape[1])
+        # a row counts unless another one of its round is larger, or as large and before it
+        larger = (excess[:, None] > excess[..., None]) | (
+            (excess[:, None] == excess[..., None]) & (place < place[:, None])
+        )
+        counts = ~(larger & (round[:, None] == round[..., None])).any(axis=-1)
+        squares: Array = (np.square(excess) * counts).sum(axis=-1)
+        return squares
 
     def stored(self) -> dict[str, Any]:
         """The rows of this version."""
@@ -385,7 +401,7 @@ class PersistentIntersection(NamedTuple):
 
         The arrays of an affine constraint are copied; a constraint of another kind must not change later.
         """
-        affine = constraint.affine()
+        affine = None if constraint.has_priorities else constraint.affine()  # (rows of the store are all alike)
         t = self.t + 1
         if affine is None:
             binding = tuple((*bound, len(self.curved)) for bound in self.binding)
@@ -441,15 +457,24 @@ class PersistentIntersection(NamedTuple):
         return after._trimmed(_NONE), Projection(x, method, feasible.reshape(shape)[()], least.reshape(shape)[()])
 
     def squares(self, point: Array) -> tuple[PersistentIntersection, Array]:
-        """Σ_τ (g_τ^+(x))² over the constraints so far, for each point of shape batch + (n,); needs the archive."""
+        """Σ_τ (g_τ^+(x))² over the constraints so far, for each point of shape batch + (n,); needs the archive.
+
+        Rows that are violated by at most SATISFIED of their terms count as satisfied: that is 1e-20 of their squares.
+        The lists have all others, unless rows were dropped from the store; then all are evaluated.
+        """
         assert self.archive is not None
         x = np.ascontiguousarray(point).reshape(-1, self.K.dim)
         after, total = self, np.zeros(x.shape[0])
         if self.archive.size:
-            after = self._with_lists()
+            after = self._recentered(x)
+            found = after._find_violated(x, _EVERY, MAX_COUNTED, SATISFIED)
+            violated, complete = found[:, 0] >= 0, self.store.size == self.archive.size
             # a point of K that violates no row of the store violates none that was dropped
-            violated = after._find_violated(x, _EVERY, 1)[:, 0] >= 0
-            for i in np.flatnonzero(violated | ~np.asarray(self.K.contains(x))).tolist():
+            every = np.where(complete, found[:, -1] >= 0, violated | ~np.asarray(self.K.contains(x)))
+            few = np.flatnonzero(violated & ~every)
+            if few.size:
+                total[few] = self.archive.squares_of(few, found[few], x[few])
+            for i in np.flatnonzero(every).tolist():
                 total[i] = self.archive.squares(i, x[i])
         total = total.reshape(self.batch)
         for constraint in self.curved:
@@ -527,12 +552,10 @@ class PersistentIntersection(NamedTuple):
         nearby = self.nearby
         return unit, rhs, size, nearby.blocks, nearby.balls, nearby.counts
 
-    def _find_violated(self, x: Array, active: Flags, count: int) -> Integers:
-        """The rows that x violates most in each trial, (B, count), −1 for none."""
+    def _find_violated(self, x: Array, active: Flags, count: int, share: float = ROUNDING_PERSISTENT) -> Integers:
+        """The rows that x violates most in each trial, by more than this share of their terms, (B, count); −1: none."""
         like = np.zeros(count, dtype=np.int64)
-        found: Integers = kernels().find_violated(
-            x, active, ROUNDING_PERSISTENT, *self._row_arguments(), self.nearby.memory, like
-        )
+        found: Integers = kernels().find_violated(x, active, share, *self._row_arguments(), self.nearby.memory, like)
         return found
 
     def _with_lists(self) -> PersistentIntersection:

@@ -82,6 +82,8 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
     >>> explain(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0))
     'kernel: compiled, one row over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 1.0))
+    'curved: compiled, a norm ball over a box'
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.SecondOrder([[1.0, 0.0]], [0.0], [0.0, 1.0], 1.0))
     'clarabel: K and the constraint as stacked cones, an interior-point method'
     """
     check_arguments(K, constraint)

@@ -8,19 +8,19 @@ the projection. Nothing depends on the prediction: a wrong one costs a cut, whic
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array, all_finite
-from cocopt.constraints import Affine
+from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import CuttingPlanes
 from cocopt.geometry.problem import Request
-from cocopt.geometry.structured import project_onto_rows
+from cocopt.geometry.rows import project_onto_cuts
 from cocopt.kernels.status import CONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers import daqp
@@ -29,6 +29,7 @@ __all__ = ["Guess", "cut_points", "predict_projection"]
 
 MAX_DIM = 200  # in more dimensions n × n matrices cost more than they save
 SAME_PIECE = 0.25  # slopes that differ by less than this share are taken to be of the same piece
+MAX_SECANTS = 60  # of a piece, the nearest cuts from which its curvature is taken
 NEGLIGIBLE = 1e-3  # a multiplier that exerts a smaller share of all force may be a solver's rounding
 
 
@@ -41,7 +42,7 @@ class Guess(NamedTuple):
 
 
 def predict_projection(
-    K: ConvexSet, model: CuttingPlanes, past: CuttingPlanes, nu: Array, point: Array, x: Array
+    K: ConvexSet, fixed: Constraint | None, model: CuttingPlanes, past: CuttingPlanes, nu: Array, point: Array, x: Array
 ) -> Guess | None:
     """The projection of the point that the curvature of the cuts predicts.
 
@@ -57,10 +58,13 @@ def predict_projection(
     force = nu * np.linalg.norm(A, axis=1)
     left = force > NEGLIGIBLE * force.sum()
     distance = np.linalg.norm(origin - x, axis=1)
+    in_model, in_past = _same_pieces(model, model), _same_pieces(model, past)
     while left.any():
         k = int(np.argmin(np.where(left, distance, np.inf)))
-        same_piece = keep & _of_piece(model, owner[k], model.A[k])
-        alike = _of_piece(past, owner[k], model.A[k])
+        same_piece = keep & in_model[k]
+        alike = np.flatnonzero(in_past[k])
+        if alike.size > MAX_SECANTS:
+            alike = alike[np.argsort(np.linalg.norm(past.origin[alike] - origin[k], axis=1))[:MAX_SECANTS]]
         H = _curvature(past.origin[alike] - origin[k], past.A[alike] - model.A[k], float(np.linalg.norm(model.A[k])))
         step = x - origin[k]
         value = model.A[k] @ x - model.b[k] + 0.5 * step @ H @ step
@@ -77,14 +81,14 @@ def predict_projection(
         return None
     values = np.maximum(values, 1.0)  # as convexity implies
     target = x + vectors @ ((vectors.T @ (point - x)) / values)
-    found = _project_in_metric(K, A[keep], rhs[keep], target, vectors / np.sqrt(values))
+    found = _project_in_metric(K, fixed, A[keep], rhs[keep], target, vectors / np.sqrt(values))
     if found is None:
         return None
     binding = np.flatnonzero(keep)[found[1] > 0.0]
     return Guess(K.project_unchecked(found[0]), owner[binding], A[binding])
 
 
-def cut_points(guess: Guess, K: ConvexSet, h: float) -> list[tuple[Array, NDArray[np.int64]]]:
+def cut_points(guess: Guess, K: ConvexSet, fixed: Constraint | None, h: float) -> list[tuple[Array, NDArray[np.int64]]]:
     """Points of K, each with the rows to cut there, so that every binding piece gets a cut.
 
     That is z itself, but at a kink a subgradient belongs to one piece alone: rows with several pieces are cut at the
@@ -97,18 +101,24 @@ def cut_points(guess: Guess, K: ConvexSet, h: float) -> list[tuple[Array, NDArra
         for k, slope in enumerate(slopes):
             lower = np.delete(slopes, k, axis=0) - slope
             with contextlib.suppress(SolverFailure):  # then its cut is left out
-                found = project_onto_rows(K, lower, lower @ guess.z - h * float(np.linalg.norm(slope)), guess.z)
+                found = project_onto_cuts(K, fixed, lower, lower @ guess.z - h * float(np.linalg.norm(slope)), guess.z)
                 if found is not None:
                     points.append((found[0], np.array([row])))
     return points
 
 
-def _project_in_metric(K: ConvexSet, A: Array, b: Array, target: Array, metric: Array) -> tuple[Array, Array] | None:
+def _project_in_metric(
+    K: ConvexSet, fixed: Constraint | None, A: Array, b: Array, target: Array, metric: Array
+) -> tuple[Array, Array] | None:
     """The point target + S u of K with A x ≤ b whose u is the shortest, S the metric; and the rows' multipliers."""
     polyhedral, M, n = K.polyhedral(), b.size, target.size
-    if polyhedral is None:
-        solution = solve_conic(Request(K, Affine(A, b), target), metric)
-        return (solution.point, solution.multipliers) if solution.status == CONVERGED else None
+    affine = None if fixed is None else fixed.affine()
+    if polyhedral is None or (fixed is not None and affine is None):
+        cuts = Affine(A, b)
+        solution = solve_conic(Request(K, cuts if fixed is None else Stack([cuts, fixed]), target), metric)
+        return (solution.point, solution.multipliers[:M]) if solution.status == CONVERGED else None
+    if affine is not None:
+        A, b = np.concatenate([A, affine[0]]), np.concatenate([b, affine[1]])
     lower, upper, rows, rhs, equalities = joined(polyhedral, A, b)
     low, high, eye, own = np.isfinite(lower), np.isfinite(upper), np.eye(n), polyhedral.b.size
     rows = np.concatenate([rows, eye[high], -eye[low]])
@@ -120,10 +130,11 @@ def _project_in_metric(K: ConvexSet, A: Array, b: Array, target: Array, metric: 
     return target + metric @ solution.point, solution.multipliers[own : own + M]
 
 
-def _of_piece(cuts: CuttingPlanes, row: Any, slope: Array) -> NDArray[np.bool_]:
-    """The cuts that are taken to be of the same smooth piece."""
-    near = np.linalg.norm(cuts.A - slope, axis=1) <= SAME_PIECE * float(np.linalg.norm(slope))
-    alike: NDArray[np.bool_] = near & (cuts.owner == row)
+def _same_pieces(cuts: CuttingPlanes, others: CuttingPlanes) -> NDArray[np.bool_]:
+    """Which of the others are taken to be of the same smooth piece as each of the cuts."""
+    squares, other_squares = np.vecdot(cuts.A, cuts.A), np.vecdot(others.A, others.A)
+    apart = squares[:, None] + other_squares - 2.0 * cuts.A @ others.A.T
+    alike: NDArray[np.bool_] = (apart <= SAME_PIECE**2 * squares[:, None]) & (cuts.owner[:, None] == others.owner)
     return alike
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from cocopt import kernels
 from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones
+from cocopt.constraints import Constraint
+from cocopt.constraints.base import row_norms
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import ConvexSet
 from cocopt.solvers.cone_program import Candidate, candidates
-from cocopt.solvers.polish import SMOOTH, ActiveSurfaces, polish
-from cocopt.solvers.solution import Solution
+from cocopt.solvers.layout import layout
+from cocopt.solvers.polish import ActiveSurfaces, polish
+from cocopt.solvers.solution import FeasibleSolution, Solution
+from cocopt.sparse import SparseMatrix
+from cocopt.threads import matvec
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
-__all__ = ["ConicOptimum", "ScaledProblem", "minimise", "row_scaled", "size_of"]
+__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "row_scaled", "size_of", "values_and_slopes"]
 
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, per FAR_TARGET that the target is away
 INACCURATE = 2 * POSITION  # is added to the error of inaccurate optima: they rank behind all accurate ones
@@ -50,22 +57,31 @@ class ScaledProblem(NamedTuple):
     relaxations: Array  #: how the constraint's rows relax the first of the cones
 
     @classmethod
-    def of(cls, request: Request, cones: Cones, metric: Array | None) -> ScaledProblem:
+    def of(cls, request: Request, cones: Cones, metric: Array | None, unit: float | None = None) -> ScaledProblem:
         """The problem of one trial's request, whose K and constraint have this conic form."""
         row_bounds, sum_bound = request.row_bounds, request.sum_bound
-        n, unit = request.K.dim, _distance(request)
-        b = (cones.b - cones.A[:, :n] @ request.point) / unit
-        A = cones.A if metric is None else np.hstack([cones.A[:, :n] @ metric, cones.A[:, n:]])
-        cones = row_scaled(cones._replace(A=A, b=b))
+        n = request.K.dim
+        if unit is None:
+            in_set = request.K.project_unchecked(request.point)
+            unit = distance(request, in_set, *values_and_slopes(request.constraint, in_set))
+        if metric is not None:
+            A = cones.A
+            b = cones.b - matvec(A[:, :n], request.point)
+            cones = row_scaled(cones.replace(A=np.hstack([A[:, :n] @ metric, A[:, n:]]), b=b), np.zeros(n), unit)
+        else:
+            cones = row_scaled(cones, request.point, unit)
         relaxations, bounded = cones.E, np.isfinite(row_bounds)
-        columns = relaxations[:, bounded] if np.isinf(sum_bound) else relaxations.sum(axis=1, keepdims=True)
-        costs = (row_bounds[bounded] if np.isinf(sum_bound) else np.array([sum_bound])) / unit
+        costs = np.zeros(0)
+        if not request.projects:
+            columns = relaxations[:, bounded] if np.isinf(sum_bound) else relaxations.sum(axis=1, keepdims=True)
+            costs = (row_bounds[bounded] if np.isinf(sum_bound) else np.array([sum_bound])) / unit
         if costs.size:  # relaxations in units of length, of several rows that share one those of the least steep
             lengths = np.min(np.abs(columns), axis=0, initial=np.inf, where=columns != 0)
             lengths = np.where(lengths < np.inf, lengths, 1.0)
             cones, costs = _with_relaxations(cones, columns / lengths), costs / lengths
-        P = np.concatenate([np.ones(n), np.zeros(cones.A.shape[1] - n)])
-        q = np.concatenate([np.zeros(P.size - costs.size), costs])
+        P, q = np.zeros(cones.matrix.width), np.zeros(cones.matrix.width)
+        P[:n] = 1.0
+        q[q.size - costs.size :] = costs
         return cls(request, metric, unit, P, q, cones, relaxations)
 
     def point(self, v: Array) -> Array:
@@ -93,17 +109,15 @@ class ScaledProblem(NamedTuple):
         (K, constraint, *_), unit, (v, z, active, step, _) = self.request, self.unit, candidate
         n = K.dim
         size = max(1.0, float(np.abs(v[:n]).max()))
-        stationarity = float((np.abs(self.P * v + self.q + self.cones.A.T @ z) / np.maximum(self.q, 1.0)).max())
-        stationarity = max(stationarity, _distance_outside(self.cones, z, dual=True))
-        slack = self.cones.b - self.cones.A @ v
-        gap = abs(float(slack @ z))
+        stationarity, dual_outside, gap, outside = self._residuals(v, z)
+        stationarity = max(stationarity, dual_outside)
         x = self.point(v)
         length = size_of(K, x)
         far = unit / (2 * FAR_TARGET * length)
         bound = (stationarity + np.sqrt(2.0 * gap)) * unit / length if far <= 1.0 else np.inf
         error = min(step * unit / length, bound)
         stationarity /= max(1.0, far * NORMALS / OPTIMALITY)
-        outside = _distance_outside(self.cones, slack) if self.q.any() else 0.0
+        outside = outside if self.q.any() else 0.0
         residual = max(stationarity, gap / size, outside)
         accurate = residual <= OPTIMALITY * size and (far <= 1.0 or error <= POSITION)
         if not (accurate or (bound <= POSITION and outside * unit <= FEASIBILITY * length)):
@@ -116,7 +130,18 @@ class ScaledProblem(NamedTuple):
         error = max(error, PARALLEL * violation if far <= 1.0 else 0.0) if accurate else INACCURATE + bound
         # multipliers: what relaxing a row by t saves
         multipliers = unit * (z[: len(self.relaxations)] @ self.relaxations)
-        return ConicOptimum(Solution(x, multipliers, CONVERGED), unit * v[n:], unit * z, active, error)
+        kind = FeasibleSolution if self.request.projects and violation <= FEASIBILITY else Solution
+        return ConicOptimum(kind(x, multipliers, CONVERGED), unit * v[n:], unit * z, active, error)
+
+    def _residuals(self, v: Array, z: Array) -> tuple[float, float, float, float]:
+        """Of stationarity in units of the costs, of the dual cones, of complementarity and of the cones."""
+        (values, columns, starts, _), (kinds, ends, _, _) = self.cones.matrix, layout(self.cones.cones)
+        residuals = np.empty(4)
+        kernels.cone_residuals(
+            self.P, self.q, values, columns, starts, self.cones.b, kinds, ends, v, z, np.empty_like(v), residuals
+        )
+        stationarity, dual_outside, gap, outside = residuals.tolist()
+        return stationarity, dual_outside, abs(gap), outside
 
 
 def minimise(
@@ -125,14 +150,15 @@ def minimise(
     metric: Array | None = None,
     start: ConicOptimum | None = None,
     growth: float = 1.0,
+    unit: float | None = None,
 ) -> ConicOptimum:
     """The first candidate whose position is as accurate as promised, or else the most accurate.
 
     Where the optimum is degenerate none may be; where Newton's method does not apply, or a metric asks for a guess
     only, the first is taken.
     """
-    scaled = ScaledProblem.of(request, cones, metric)
-    wanted = POSITION if metric is None and all(kind in SMOOTH for kind, _ in cones.cones) else np.inf
+    scaled = ScaledProblem.of(request, cones, metric, unit)
+    wanted = POSITION if metric is None and layout(cones.cones).smooth else np.inf
     best, infeasible = None, False
     with ignore_fp_warnings():  # the multipliers that prove infeasibility may be of any length
         for candidate in scaled.candidates(start, growth):
@@ -149,29 +175,13 @@ def minimise(
     return ConicOptimum(Solution(request.point, unknown, status), np.zeros(0), np.zeros(0), None, np.inf)
 
 
-def _distance_outside(cones: Cones, slack: Array, dual: bool = False) -> float:
-    """How far the slack is outside the linear and second-order cones; for the others the solver's iterates are inside.
-
-    With ``dual``, how far multipliers are outside the dual cones, which are the same except for equations.
-    """
-    worst, at = 0.0, 0
-    for kind, size in cones.cones:
-        own = slack[at : at + size]
-        if kind == "zero":
-            worst = max(worst, 0.0 if dual else float(np.abs(own).max(initial=0.0)))
-        elif kind == "nonneg":
-            worst = max(worst, float(-own.min(initial=0.0)))
-        elif kind == "soc":
-            worst = max(worst, float(np.linalg.norm(own[1:]) - own[0]))
-        at += size * (size + 1) // 2 if kind == "psd" else size
-    return worst
-
-
 def _with_relaxations(cones: Cones, columns: Array) -> Cones:
     """One more non-negative variable for each column, which relaxes the cones along it."""
     k = columns.shape[1]
-    A = np.block([[cones.A, -columns], [np.zeros((k, cones.A.shape[1])), -np.eye(k)]])
-    return Cones(A, np.append(cones.b, np.zeros(k)), np.zeros((len(A), 0)), (*cones.cones, ("nonneg", k)), cones.aux)
+    left = cones.matrix.with_columns(-columns)
+    bounds = SparseMatrix.diagonal(-np.ones(k)).moved(0, cones.matrix.width, left.width)
+    A, b = SparseMatrix.stacked([left, bounds]), np.append(cones.b, np.zeros(k))
+    return Cones(A, b, np.zeros((b.size, 0)), (*cones.cones, ("nonneg", k)), cones.aux)
 
 
 def size_of(K: ConvexSet, x: Array) -> float:
@@ -179,44 +189,33 @@ def size_of(K: ConvexSet, x: Array) -> float:
     return max(float(np.abs(x).max()), K.scale)
 
 
-def _distance(request: Request) -> float:
-    """The order of the distance from the target to the solution."""
-    K, constraint, point, *_ = request
-    in_set = K.project_unchecked(point)
-    rows, jacobian = constraint.rows_unchecked(in_set), constraint.jacobian_unchecked(in_set)
-    steepness = np.linalg.norm(jacobian, axis=-1)
-    to_rows = float(np.max(rows[steepness > 0] / steepness[steepness > 0], initial=0.0))
-    size = max(float(np.abs(point).max()), float(np.abs(in_set).max()), 1e-300)
-    return float(np.clip(float(np.linalg.norm(in_set - point)) + to_rows, 1e-9 * size, 1e9 * size))
+def values_and_slopes(constraint: Constraint, x: Array) -> tuple[Array, Array]:
+    """The rows and their subgradients at x."""
+    return constraint.rows_unchecked(x), constraint.jacobian_unchecked(x)
 
 
-def row_scaled(cones: Cones) -> Cones:
-    """The same set in numbers of order 1.
+def distance(request: Request, in_set: Array, rows: Array, slopes: Array) -> float:
+    """The order of the distance from the target to the solution, from its projection onto K and the rows there."""
+    steepness = row_norms(slopes)
+    steep = steepness > 0.0
+    to_rows = float(np.max(rows / np.where(steep, steepness, 1.0), initial=0.0, where=steep))
+    size = max(float(np.abs(request.point).max()), float(np.abs(in_set).max()), 1e-300)
+    away = in_set - request.point
+    return min(max(math.sqrt(float(away @ away)) + to_rows, 1e-9 * size), 1e9 * size)
+
+
+def row_scaled(cones: Cones, point: Array, length: float) -> Cones:
+    """The same set in numbers of order 1: x is moved by the point, and x and b are divided by the length.
 
     Each row, or cone of several rows, is divided by its largest coefficient of x, each auxiliary variable gets a unit
     of its own, and rows without x are divided by their largest coefficient.
     """
-    n = cones.A.shape[1] - cones.aux
-    lengths: list[int] = []  # of the pieces that are divided together
-    for kind, size in cones.cones:
-        linear = kind in ("zero", "nonneg")
-        lengths += [1] * size if linear else [size * (size + 1) // 2 if kind == "psd" else size]
-    if not lengths:
-        return cones
-    starts = np.cumsum([0, *lengths[:-1]])
-
-    def largest_of_piece(columns: Array) -> Array:
-        of_rows = np.abs(columns).max(axis=1, initial=0.0)
-        of_pieces: Array = np.repeat(np.maximum.reduceat(of_rows, starts), lengths)
-        return of_pieces
-
-    of_x = largest_of_piece(cones.A[:, :n])
-    unit = np.where(of_x > 0, of_x, 1.0)
-    A, b, E = cones.A / unit[:, None], cones.b / unit, cones.E / unit[:, None]
-    if cones.aux:
-        aux_units = np.abs(A[:, n:]).max(axis=0)
-        A[:, n:] /= np.where(aux_units > 0, aux_units, 1.0)
-        of_aux = largest_of_piece(A[:, n:])
-        unit = np.where((of_x == 0) & (of_aux > 0), of_aux, 1.0)
-        A, b, E = A / unit[:, None], b / unit, E / unit[:, None]
-    return cones._replace(A=A, b=b, E=E)
+    values, columns, starts, width = cones.matrix
+    x = np.concatenate([point, np.zeros(cones.aux)])
+    scaled, b, units = np.empty_like(values), np.empty_like(cones.b), np.empty_like(cones.b)
+    ends = layout(cones.cones).ends
+    kernels.scale_rows(
+        values, columns, starts, cones.b, ends, x, width - cones.aux, length, scaled, b, units, np.empty(width)
+    )
+    A = cones.matrix._replace(values=scaled)
+    return Cones(A, b, cones.E / units[:, None], cones.cones, cones.aux)

@@ -6,6 +6,7 @@ them, and the cutting planes. Imports go in that direction only.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.constraints import Affine
-from cocopt.errors import SolverFailure
+from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.curved import curved_applies, describe_curved
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -24,7 +26,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
-from cocopt.solvers.solution import Solution
+from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
@@ -35,7 +37,7 @@ class Method(NamedTuple):
 
     name: str
     applies: Callable[[Request], bool]
-    #: None for the kernel, which is used for all trials at once (`solve_batch`) and not again for one
+    #: None for the kernels, which are used for all trials at once (`BATCH_METHODS`) and not again for one
     solve: Callable[[Request], Solution] | None
     #: why it applies, for `explain`
     describe: Callable[[Request], str]
@@ -91,6 +93,7 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("curved", curved_applies, None, describe_curved),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
@@ -111,7 +114,7 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
     suspected = False
     for method, solution in _solutions(request, methods):
         tried.append(method.name)
-        if solution.status == CONVERGED and _is_feasible(request, solution.point):
+        if solution.status == CONVERGED and _is_feasible(request, solution):
             return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
         if solution.status == INFEASIBLE and not suspected:
             suspected = True
@@ -144,12 +147,12 @@ def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Me
             yield method, method.solve(request)
 
 
-def _is_feasible(request: Request, x: Array) -> bool:
-    """Whether x violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
+def _is_feasible(request: Request, solution: Solution) -> bool:
+    """Whether the point violates nothing by more than is promised; black boxes have their own tolerance, and met it."""
     K, constraint = request.K, request.constraint
     if not (request.projects and constraint.conic and K.conic):
         return True
-    return relative_violation(K, constraint, x) <= FEASIBILITY
+    return isinstance(solution, FeasibleSolution) or relative_violation(K, constraint, solution.point) <= FEASIBILITY
 
 
 def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -> Projection | None:
@@ -175,7 +178,8 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
             return None
         violation = least.value
         relaxation = violation + slack
-    for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
-        if solution.status == CONVERGED:
-            return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
+    with contextlib.suppress(CutLimit):  # where the relaxed rows only just meet: the point of least violation is known
+        for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
+            if solution.status == CONVERGED:
+                return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
     return None if feasible else Projection(least.point, "least", feasible, violation)

@@ -20,6 +20,7 @@ from cocopt.hindsight.search import Search
 from cocopt.losses import Loss
 from cocopt.problems.base import Problem
 from cocopt.sets.base import ConvexSet
+from cocopt.threads import one_blas_thread
 
 __all__ = [
     "DynamicHindsight",
@@ -140,6 +141,7 @@ def best_fixed(problem: Problem, seed: int, trials: ArrayLike, checkpoints: Arra
 def best_fixed(
     K: ConvexSet, losses: Losses, constraints: Constraints | None = None, checkpoints: ArrayLike | None = None
 ) -> Hindsight: ...
+@one_blas_thread
 def best_fixed(*arguments: Any, **options: Any) -> Hindsight:
     """The best fixed action that satisfies the constraints of all rounds, after each of these numbers of rounds.
 
@@ -200,6 +202,7 @@ def best_in_expectation(
     *,
     rows: SumMode = "each",
 ) -> Hindsight: ...
+@one_blas_thread
 def best_in_expectation(*arguments: Any, rows: Any = "each", **options: Any) -> Hindsight:
     """The best fixed action that satisfies the constraints on average, after each of these numbers of rounds.
 
@@ -249,6 +252,7 @@ def _search_in_expectation(K: ConvexSet, rounds: Rounds, T: int, rows: SumMode) 
 def best_dynamic(problem: Problem, seed: int, trials: ArrayLike, rounds: int | None = None) -> DynamicHindsight: ...
 @overload
 def best_dynamic(K: ConvexSet, losses: Losses, constraints: Constraints | None = None) -> DynamicHindsight: ...
+@one_blas_thread
 def best_dynamic(*arguments: Any, **options: Any) -> DynamicHindsight:
     """The best action of every round by itself, and the length of the path that they make.
 
@@ -308,6 +312,7 @@ def best_piecewise(
     breakpoints: ArrayLike,
     switches: int | None = None,
 ) -> PiecewiseHindsight: ...
+@one_blas_thread
 def best_piecewise(
     *arguments: Any, breakpoints: Any, switches: int | None = None, **options: Any
 ) -> PiecewiseHindsight:

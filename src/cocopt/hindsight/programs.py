@@ -105,7 +105,7 @@ def _solve_by_interior_point(program: Program, working_set: WorkingSet) -> Optim
     P = np.append(np.ones(target.size), np.zeros(kink_count))
     q = np.append(-target, np.full(kink_count, program.kink_weight))
     for b in (conic.cones.b, conic.cones.b + conic.relaxation):
-        cones = conic.cones._replace(A=A, b=b, aux=0)
+        cones = conic.cones.replace(A=A, b=b, aux=0)
         with ignore_fp_warnings():  # the multipliers of an infeasible program may be of any length
             found = clarabel.minimise(P, q, cones)
             if not found.infeasible:

@@ -20,6 +20,7 @@ from cocopt.geometry.batch import MAX_KERNEL_ROWS
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import LeastSquares, Linear, Loss, Norm, Quadratic
 from cocopt.sets.base import ConvexSet
+from cocopt.threads import matvec
 from cocopt.tolerances import FEASIBILITY, HINDSIGHT_GAP, SATISFIED
 
 __all__ = ["Solved", "minimise_quadratics"]
@@ -129,13 +130,13 @@ def _step(
     # the step as a projection of the displacement, so that its digits do not depend on where x is
     x = found.point[todo]
     normals = np.ascontiguousarray(A @ np.swapaxes(inverse, -1, -2))
-    target = -np.matvec(inverse, gradient / scale[:, None])
+    target = -matvec(inverse, gradient / scale[:, None])
     free, memory = np.full(n, np.inf), kernels.workspace_memory(b.shape[-1], n)
     bounds = np.full(b.shape[-1], np.inf)
     z, multipliers, status = kernels.box_rows(
-        target, -free, free, normals, b - np.matvec(A, x), bounds, np.array(equalities), *memory
+        target, -free, free, normals, b - matvec(A, x), bounds, np.array(equalities), *memory
     )
-    moved = x + np.matvec(np.swapaxes(inverse, -1, -2), z)
+    moved = x + matvec(np.swapaxes(inverse, -1, -2), z)
     polyhedral = K.polyhedral()
     assert polyhedral is not None  # see `_all_rows`
     usable = (status == CONVERGED) & np.isfinite(moved).all(axis=-1)
@@ -144,8 +145,8 @@ def _step(
     # multipliers of the loss itself, not of half its square
     nu = multipliers * (scale / np.maximum(_squares_factor(loss, found.point)[todo], 1e-300))[:, None]
     nu[:, equalities:] = np.maximum(nu[:, equalities:], 0.0)
-    slack = np.abs(nu * (b - np.matvec(A, found.point[todo]))).sum(axis=-1)
-    residual = np.linalg.norm(slope[todo] + np.matvec(np.swapaxes(A, -1, -2), nu), axis=-1)
+    slack = np.abs(nu * (b - matvec(A, found.point[todo]))).sum(axis=-1)
+    residual = np.linalg.norm(slope[todo] + matvec(np.swapaxes(A, -1, -2), nu), axis=-1)
     gap = slack + K.diameter * residual
     if loss.nonnegative:
         gap = np.fmin(gap, value[todo])

@@ -17,7 +17,8 @@ from cocopt.sets.base import ConvexSet
 
 __all__ = ["Block", "LossBlock", "Rounds", "Streams", "streams_of_lists", "streams_of_problem"]
 
-MAX_ROUNDS_IN_MEMORY = 20_000  # of one trial; the data of longer runs are drawn again for every pass
+MAX_BYTES_IN_MEMORY = 2**28  # of one trial's data; those of longer runs are drawn again for every pass
+OBJECT_BYTES = 1000  # of a black box, about
 
 
 class Block(NamedTuple):
@@ -54,9 +55,9 @@ class Rounds:
         self._stacked: Callable[[], Iterable[tuple[int, Pair]]] = lambda: (
             (count, reveal(slice(None))) for count, reveal in self.sections()
         )
-        if horizon <= MAX_ROUNDS_IN_MEMORY:
-            sections = list(draw())
-            stacked = [(count, reveal(slice(None))) for count, reveal in sections]
+        kept = _in_memory(draw())
+        if kept is not None:
+            sections, stacked = kept
             self.sections, self._stacked = (lambda: sections), (lambda: stacked)
 
     def blocks(self, T: int) -> Iterator[Block]:
@@ -87,6 +88,28 @@ class Rounds:
                 before += count
 
         return Rounds(draw, last - first)
+
+
+def _in_memory(drawn: Iterable[Section]) -> tuple[list[Section], list[tuple[int, Pair]]] | None:
+    """All sections, and what they reveal; None if their data are too large."""
+    sections, stacked, size = [], [], 0
+    for section in drawn:
+        count, reveal = section
+        pair = reveal(slice(None))
+        size += sum(_data_bytes(own, count) for own in pair)
+        if size > MAX_BYTES_IN_MEMORY:
+            return None
+        sections.append(section)
+        stacked.append((count, pair))
+    return sections, stacked
+
+
+def _data_bytes(own: Loss | Constraint | None, count: int) -> int:
+    """What the data of a section of ``count`` rounds take."""
+    if own is None:
+        return 0
+    arrays = [array for _, array, *_ in own.data_arrays()]
+    return sum(array.nbytes for array in arrays) or OBJECT_BYTES * count
 
 
 def _shifted(reveal: Callable[[slice], Pair], rounds: range) -> Callable[[slice], Pair]:

@@ -20,7 +20,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import dot
 from cocopt.tolerances import FEASIBILITY, ROUNDING
 
-__all__ = ["ball_halfspace", "box_halfspace"]
+__all__ = ["BallRow", "ball_halfspace", "ball_row_prox", "box_halfspace"]
 
 
 @guvectorize(

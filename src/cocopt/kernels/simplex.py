@@ -18,7 +18,7 @@ from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
 
-__all__ = ["simplex_halfspace"]
+__all__ = ["simplex_halfspace", "simplex_row"]
 
 
 NO_SUMS = (0.0, 0.0, 0.0, 0.0, 0.0)
@@ -179,11 +179,7 @@ def search_many(y, a, b, total, max_multiplier, tol):
     return search(y, a, b, total, max_multiplier, tol, NO_SUMS)
 
 
-@guvectorize(
-    ["float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
-    "(n),(),(n),(),()->(n),(),()",
-)
-def simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
+def _simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
     """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status.
 
     Its complexity exceeds the guide: each short loop counts, and calls with arrays would take as long as the loops.
@@ -240,3 +236,10 @@ def simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
         for j in range(n):
             z = x[j] - again * a[j] - tau
             x[j] = z if z > 0.0 else 0.0
+
+
+simplex_row = njit(_simplex_halfspace)
+simplex_halfspace = guvectorize(
+    ["float64[::1], float64, float64[::1], float64, float64, float64[::1], float64[::1], int64[::1]"],
+    "(n),(),(n),(),()->(n),(),()",
+)(_simplex_halfspace)

@@ -13,6 +13,7 @@ from cocopt.arrays import (
 from cocopt.losses.base import Loss, as_regression, one_or_many
 from cocopt.losses.second_order import QuadraticForm, leading_entries
 from cocopt.registry import register
+from cocopt.threads import matvec, one_blas_thread, vecmat
 
 __all__ = ["LeastSquares"]
 
@@ -52,8 +53,8 @@ class LeastSquares(Loss):
         self._modulus: float | Array | None = None
 
     def value_and_gradient_unchecked(self, x: Array) -> tuple[Array, Array]:
-        residual = np.matvec(self.H, x) - self.y
-        return 0.5 * np.vecdot(residual, residual), np.vecmat(residual, self.H)
+        residual = matvec(self.H, x) - self.y
+        return 0.5 * np.vecdot(residual, residual), vecmat(residual, self.H)
 
     @property
     def strong_convexity(self) -> float | Array:
@@ -63,7 +64,8 @@ class LeastSquares(Loss):
             if p < n:
                 least = np.zeros(self.batch)
             else:  # singular values keep the digits that forming HᵀH would lose
-                sizes = np.linalg.svd(self.H, compute_uv=False)
+                with one_blas_thread:
+                    sizes = np.linalg.svd(self.H, compute_uv=False)
                 noise = p * np.finfo(np.float64).eps * sizes[..., 0]
                 least = np.where(sizes[..., -1] > noise, sizes[..., -1] ** 2, 0.0)
             self._modulus = one_or_many(least)
@@ -77,7 +79,7 @@ class LeastSquares(Loss):
     def quadratic_form(self, center: Array, count: int) -> QuadraticForm:
         weight, H = leading_entries(self.batch, count, self.H, 2)
         y = leading_entries(self.batch, count, self.y, 1)[1]
-        rows, residual = H.reshape(-1, center.size), (np.matvec(H, center) - y).ravel()
+        rows, residual = H.reshape(-1, center.size), (matvec(H, center) - y).ravel()
         return QuadraticForm(
             weight * rows.T @ rows, weight * residual @ rows, 0.5 * weight * float(residual @ residual)
         )

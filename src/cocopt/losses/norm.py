@@ -10,11 +10,13 @@ from cocopt import kernels
 from cocopt.arrays import (
     Array,
     ArrayLike,
+    plain_system,
 )
 from cocopt.kernels import contiguous
 from cocopt.losses.base import Loss, as_regression
 from cocopt.losses.second_order import Kink, Neighborhood, SecondOrder, leading_entries, merge_equal_kinks
 from cocopt.registry import register
+from cocopt.threads import matvec, vecmat
 from cocopt.tolerances import TINY
 
 __all__ = ["Norm"]
@@ -43,13 +45,22 @@ class Norm(Loss):
 
     __slots__ = ("H", "batch", "dim", "y")
 
+    H: Array
+    y: Array
+    batch: tuple[int, ...]
+    dim: int
+
     data_axes = (2, 1)
 
     def __init__(self, H: ArrayLike, y: ArrayLike) -> None:
+        plain = plain_system(H, y)
+        if plain is not None:  # the usual case, in half the time
+            self.H, self.y = plain
+            self.batch, self.dim = (), self.H.shape[1]
+            return
         rows, targets = as_regression(H, y)
         self.H, self.y = contiguous(rows), contiguous(targets)
-        self.batch: tuple[int, ...] = rows.shape[:-2]
-        self.dim: int = rows.shape[-1]
+        self.batch, self.dim = rows.shape[:-2], rows.shape[-1]
 
     def value_and_gradient_unchecked(self, x: Array) -> tuple[Array, Array]:
         value, gradient = kernels.norm_loss(self.H, self.y, contiguous(x))
@@ -67,16 +78,16 @@ class Norm(Loss):
         weight, H = leading_entries(self.batch, count, self.H, 2)
         y = leading_entries(self.batch, count, self.y, 1)[1]
         kinks: tuple[Kink, ...] = ()
-        residual = np.matvec(H, x) - y
+        residual = matvec(H, x) - y
         squared = np.vecdot(residual, residual)
         value = weight * float(np.sqrt(squared).sum())
         if exact_kinks is not None:
-            near = np.linalg.norm(np.matvec(H, exact_kinks.point) - y, axis=-1) <= exact_kinks.radius
+            near = np.linalg.norm(matvec(H, exact_kinks.point) - y, axis=-1) <= exact_kinks.radius
             kinks = merge_equal_kinks(weight * H[near], weight * y[near])
             H, residual, squared = H[~near], residual[~near], squared[~near]
         root = np.sqrt(squared + smoothing**2) + TINY
         u = residual / root[:, None]
-        gradients = np.vecmat(u, H)
+        gradients = vecmat(u, H)
         scaled_rows = (H / np.sqrt(root)[:, None, None]).reshape(-1, x.size)
         scaled_gradients = gradients / np.sqrt(root)[:, None]
         return SecondOrder(

@@ -15,6 +15,7 @@ from cocopt.arrays import (
 from cocopt.losses.base import Loss, one_or_many
 from cocopt.losses.second_order import QuadraticForm, leading_entries
 from cocopt.registry import register
+from cocopt.threads import matvec
 
 __all__ = ["Quadratic"]
 
@@ -55,7 +56,7 @@ class Quadratic(Loss):
         self._modulus: float | Array | None = None
 
     def value_and_gradient_unchecked(self, x: Array) -> tuple[Array, Array]:
-        Px = np.matvec(self.P, x)
+        Px = matvec(self.P, x)
         value = 0.5 * functions.curvature("losses.Quadratic", self.P, x, Px) + np.vecdot(x, self.q) + self.r
         return value, broadcast(Px + self.q, (*value.shape, self.dim))
 

@@ -11,6 +11,7 @@ from cocopt.arrays import Array, ArrayLike, scalar
 from cocopt.cones import Cones
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, exceeds_rounding, largest, rounding, unit_vectors
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["Ball"]
 
@@ -80,7 +81,7 @@ class Ball(ConvexSet):
     def diameter(self) -> float:
         return 2 * self.radius
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self.center, self.radius)
 
@@ -89,7 +90,7 @@ class Ball(ConvexSet):
         return True
 
     def cones(self) -> Cones:
-        A = np.concatenate([np.zeros((1, self.dim)), -np.eye(self.dim)])
+        A = SparseMatrix.diagonal(-np.ones(self.dim), empty_rows=1)
         b = np.concatenate([[self.radius], -self.center])
         return Cones(A, b, np.zeros((self.dim + 1, 0)), (("soc", self.dim + 1),))
 

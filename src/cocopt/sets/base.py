@@ -14,13 +14,15 @@ from cocopt.arrays import (
     as_dimension,
     as_floats,
     as_points,
+    equal_values,
     frozen,
     require_finite,
     require_moderate,
     scalar,
 )
 from cocopt.cones import Cones
-from cocopt.errors import InvalidInput, NotStorable
+from cocopt.errors import InvalidInput, NotStorable, ReadOnly
+from cocopt.sparse import SparseMatrix
 
 if TYPE_CHECKING:
     from cocopt.sets.polyhedral_oracles import PolyhedralOracles
@@ -72,6 +74,23 @@ class ConvexSet(ABC):
     kind: ClassVar[str] = "set"
     #: the dimension n
     dim: int
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and name in self.__dict__:
+            raise ReadOnly(self, name)
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is of the same class with the same arguments; a set that cannot say them equals itself."""
+        if self is other or type(self) is not type(other):
+            return self is other if isinstance(other, ConvexSet) else NotImplemented
+        try:
+            return equal_values(self.parameters(), other.parameters())
+        except TypeError:  # it cannot say its arguments
+            return False
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.dim))
 
     def project(self, point: ArrayLike) -> Array:
         """P_K(point) = argmin over x in K of ‖x − point‖, for each point of shape (..., n)."""
@@ -261,12 +280,16 @@ class ConvexSet(ABC):
             return None
         lower, upper, A, b, equalities = polyhedral
         high, low = np.flatnonzero(upper < np.inf), np.flatnonzero(lower > -np.inf)
-        bounds = np.zeros((high.size + low.size, self.dim))
-        bounds[np.arange(high.size), high] = 1.0
-        bounds[np.arange(high.size, len(bounds)), low] = -1.0
-        A, b = np.concatenate([A, bounds]), np.concatenate([b, upper[high], -lower[low]])
+        signs, columns = np.repeat([1.0, -1.0], [high.size, low.size]), np.concatenate([high, low])
+        bounds = SparseMatrix(signs, columns, np.arange(signs.size + 1), self.dim)
+        rows, b = SparseMatrix.stacked([SparseMatrix.of(A), bounds]), np.concatenate([b, upper[high], -lower[low]])
         kinds = (("zero", equalities), ("nonneg", b.size - equalities))
-        return Cones(A, b, np.zeros((b.size, 0)), tuple((kind, size) for kind, size in kinds if size))
+        return Cones(rows, b, np.zeros((b.size, 0)), tuple((kind, size) for kind, size in kinds if size))
+
+    @cached_property
+    def conic_form(self) -> Cones | None:
+        """`cones`, made once: sets are immutable."""
+        return self.cones()
 
     def polyhedral(self) -> Polyhedral | None:
         """K as bounds and rows, or None if it is not a polyhedron (or has too many facets to list)."""

@@ -122,7 +122,7 @@ class Box(ConvexSet):
     def diameter(self) -> float:
         return float(np.linalg.norm(self.upper - self.lower))
 
-    @property
+    @cached_property
     def scale(self) -> float:
         bounds = np.abs(np.concatenate([self.lower, self.upper]))
         bounds = bounds[(bounds > 0) & (bounds < 1e20)]  # beyond 1e20 a bound stands for "none"

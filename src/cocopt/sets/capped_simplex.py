@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import sqrt
 from typing import Any, Self
 
@@ -93,7 +94,7 @@ class CappedSimplex(ConvexSet):
         diagonal = float(np.linalg.norm(np.maximum(self._upper - lower, 0.0)))
         return min(self.total * sqrt(2), diagonal)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return self.total
 

@@ -12,6 +12,8 @@ from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, largest, rounding, unit_vectors
+from cocopt.sparse import SparseMatrix
+from cocopt.threads import matmul, one_blas_thread
 from cocopt.tolerances import TINY
 
 __all__ = ["Ellipsoid"]
@@ -49,13 +51,14 @@ class Ellipsoid(ConvexSet):
         self.P = frozen(matrix)
         self.dim = self.P.shape[0]
         self.center = as_center(center, self.dim)
-        self._axes, self._sigma = _axes(self.P)
+        #: P = axes diag(sigma²) axesᵀ, sigma falling
+        self.axes, self.sigma = _axes(self.P)
 
     def project_unchecked(self, point: Array) -> Array:
         nearest, removed = self._split(point)
         size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
         outside = np.linalg.norm(removed, axis=-1, keepdims=True) > rounding(self.dim, 1.0) * size
-        return np.where(outside, self.center + nearest @ self._axes.T, point)
+        return np.where(outside, self.center + matmul(nearest, self.axes.T), point)
 
     def violation_unchecked(self, point: Array) -> Array:
         distance: Array = np.linalg.norm(self._split(point)[1], axis=-1)
@@ -63,8 +66,8 @@ class Ellipsoid(ConvexSet):
 
     def _split(self, point: Array) -> tuple[Array, Array]:
         """z = σ²z/(σ² + μ) + μz/(σ² + μ), the projection and what it removes, in the frame of the axes."""
-        z = (point - self.center) @ self._axes
-        squares, weights = self._sigma**2, self._sigma * np.abs(z)
+        z = matmul(point - self.center, self.axes)
+        squares, weights = self.sigma**2, self.sigma * np.abs(z)
         tolerance = rounding(self.dim, 1.0)
         # Each term alone bounds μ from below. φ(μ)^(−1/2) is concave (a power mean of affine functions), so Newton's
         # method on it climbs from there to the root and never passes it.
@@ -83,16 +86,17 @@ class Ellipsoid(ConvexSet):
 
     def minimise_linear_unchecked(self, direction: Array) -> Array:
         # P d/√(dᵀP d) = U diag(σ) w/‖w‖, w = diag(σ) Uᵀ d
-        return self.center - (self._sigma * unit_vectors((direction @ self._axes) * self._sigma)) @ self._axes.T
+        along = unit_vectors(matmul(direction, self.axes) * self.sigma)
+        return self.center - matmul(self.sigma * along, self.axes.T)
 
     def separate_unchecked(self, point: Array) -> Array:
-        z = (point - self.center) @ self._axes / self._sigma
+        z = matmul(point - self.center, self.axes) / self.sigma
         gauge = np.linalg.norm(z, axis=-1, keepdims=True)
-        normal = z / self._sigma
+        normal = z / self.sigma
         # The plane with this normal through c + (point − c)/gauge touches K; the point is this far beyond it.
         distance = gauge * (gauge - 1.0) / np.maximum(np.linalg.norm(normal, axis=-1, keepdims=True), TINY)
         size = np.abs(point).max(axis=-1, keepdims=True) + np.abs(self.center).max()
-        return np.where(distance > rounding(self.dim, 1.0) * size, normal @ self._axes.T, 0.0)
+        return np.where(distance > rounding(self.dim, 1.0) * size, matmul(normal, self.axes.T), 0.0)
 
     @cached_property
     def full_dimensional(self) -> bool:
@@ -103,19 +107,19 @@ class Ellipsoid(ConvexSet):
 
     @cached_property
     def inner_radius(self) -> float:
-        return float(self._sigma[-1])
+        return float(self.sigma[-1])
 
     @cached_property
     def outer_radius(self) -> float:
-        return float(self._sigma[0])
+        return float(self.sigma[0])
 
     @property
     def diameter(self) -> float:
-        return 2 * float(self._sigma[0])
+        return 2 * float(self.sigma[0])
 
-    @property
+    @cached_property
     def scale(self) -> float:
-        return largest(self.center, self._sigma)
+        return largest(self.center, self.sigma)
 
     @property
     def conic(self) -> bool:
@@ -123,9 +127,9 @@ class Ellipsoid(ConvexSet):
 
     def cones(self) -> Cones:
         # ‖diag(1/σ) Uᵀ(x − c)‖ ≤ 1 times max σ: a slack in these units is at least the distance it stands for
-        rows = self._axes.T * (self._sigma[0] / self._sigma)[:, None]
-        A = np.concatenate([np.zeros((1, self.dim)), -rows])
-        b = np.concatenate([self._sigma[:1], -rows @ self.center])
+        rows = self.axes.T * (self.sigma[0] / self.sigma)[:, None]
+        A = SparseMatrix.of(np.concatenate([np.zeros((1, self.dim)), -rows]))
+        b = np.concatenate([self.sigma[:1], -rows @ self.center])
         return Cones(A, b, np.zeros((self.dim + 1, 0)), (("soc", self.dim + 1),))
 
     def parameters(self) -> dict[str, Any]:
@@ -136,6 +140,7 @@ class Ellipsoid(ConvexSet):
         return [cls([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]])]
 
 
+@one_blas_thread
 def _axes(P: Array) -> tuple[Array, Array]:
     """(U, σ) with P = U diag(σ²) Uᵀ, σ falling.
 

@@ -52,17 +52,18 @@ class Halfspace(ConvexSet):
 
     def project_unchecked(self, point: Array) -> Array:
         for _ in range(2):  # from far away the first step rounds coarsely; the second corrects it
-            excess = point @ self._unit - self._offset
-            noise = rounding(self.dim, 1.0) * (np.abs(point) @ np.abs(self._unit) + abs(self._offset))
+            excess = np.vecdot(point, self._unit) - self._offset
+            noise = rounding(self.dim, 1.0) * (np.vecdot(np.abs(point), np.abs(self._unit)) + abs(self._offset))
             point = np.where((excess > noise)[..., None], point - excess[..., None] * self._unit, point)
         return point
 
     def violation_unchecked(self, point: Array) -> Array:
-        return np.maximum(point @ self._unit - self._offset, 0.0)
+        excess: Array = np.maximum(np.vecdot(point, self._unit) - self._offset, 0.0)
+        return excess
 
     def minimise_linear_unchecked(self, direction: Array) -> Array:
         """The point of the boundary nearest to 0 for directions −λa, λ ≥ 0; an error for all others."""
-        slope = direction @ self._unit
+        slope = np.vecdot(direction, self._unit)
         across = np.linalg.norm(direction - slope[..., None] * self._unit, axis=-1)
         unbounded = (slope > 0.0) | (across > rounding(self.dim, 1.0) * np.abs(direction).max(axis=-1))
         if unbounded.any():
@@ -74,8 +75,8 @@ class Halfspace(ConvexSet):
         return np.broadcast_to(self._offset * self._unit, direction.shape).copy()
 
     def separate_unchecked(self, point: Array) -> Array:
-        noise = rounding(self.dim, 1.0) * (np.abs(point) @ np.abs(self._unit) + abs(self._offset))
-        outside = point @ self._unit - self._offset > noise
+        noise = rounding(self.dim, 1.0) * (np.vecdot(np.abs(point), np.abs(self._unit)) + abs(self._offset))
+        outside = np.vecdot(point, self._unit) - self._offset > noise
         return np.where(np.asarray(outside)[..., None], self._unit, 0.0)
 
     def project_direction_unchecked(self, vector: Array) -> Array:
@@ -98,7 +99,7 @@ class Halfspace(ConvexSet):
     def outer_radius(self) -> float:
         return float("inf")
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self._offset)
 

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from cocopt.arrays import Array, ArrayLike, scalar
-from cocopt.cones import Cones
+from cocopt.cones import Cones, absolute_values, sum_of_auxiliary
 from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, as_center, exceeds_rounding, largest, rounding
 from cocopt.sets.simplex import project_simplex
+from cocopt.sparse import SparseMatrix
 
 __all__ = ["L1Ball"]
 
@@ -82,7 +83,7 @@ class L1Ball(ConvexSet):
     def diameter(self) -> float:
         return 2 * self.radius
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return largest(self.center, self.radius)
 
@@ -91,8 +92,8 @@ class L1Ball(ConvexSet):
         return True
 
     def cones(self) -> Cones:
-        n, eye = self.dim, np.eye(self.dim)  # |x − c| ≤ u, Σ u ≤ radius
-        A = np.block([[eye, -eye], [-eye, -eye], [np.zeros((1, n)), np.ones((1, n))]])
+        n = self.dim  # |x − c| ≤ u, Σ u ≤ radius
+        A = SparseMatrix.stacked([absolute_values(n), sum_of_auxiliary(n)])
         b = np.concatenate([self.center, -self.center, [self.radius]])
         return Cones(A, b, np.zeros((2 * n + 1, 0)), (("nonneg", 2 * n + 1),), aux=n)
 

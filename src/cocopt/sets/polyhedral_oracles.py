@@ -12,6 +12,7 @@ from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.kernels.status import CONVERGED
 from cocopt.solvers.highs import solve_lp
 from cocopt.solvers.solution import UNBOUNDED, Solution
+from cocopt.threads import matmul, one_blas_thread
 from cocopt.tolerances import OPTIMALITY, ROUNDING, SATISFIED
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class AffineHull(NamedTuple):
         if len(self.Q) == 0:
             return vectors
         if len(self.Q) <= len(self.basis):
-            return vectors - (vectors @ self.Q.T) @ self.Q
-        return (vectors @ self.basis.T) @ self.basis
+            return vectors - matmul(matmul(vectors, self.Q.T), self.Q)
+        return matmul(matmul(vectors, self.basis.T), self.basis)
 
     def project(self, point: Array) -> Array:
         """The nearest point of the hull."""
@@ -101,8 +102,8 @@ class PolyhedralOracles:
         rows, rhs = self._all_rows
         if len(rhs) == 0:
             return np.zeros_like(point)
-        excess = point @ rows.T - rhs
-        noise = 4 * ROUNDING * np.sqrt(self.K.dim) * (np.abs(point) @ np.abs(rows).T + np.abs(rhs))
+        excess = matmul(point, rows.T) - rhs
+        noise = 4 * ROUNDING * np.sqrt(self.K.dim) * (matmul(np.abs(point), np.abs(rows).T) + np.abs(rhs))
         worst = np.where(excess > noise, excess, 0.0)
         outside = worst.max(axis=-1, keepdims=True) > 0.0
         return np.where(outside, rows[worst.argmax(axis=-1)], 0.0)
@@ -213,6 +214,7 @@ class PolyhedralOracles:
         raise SolverFailure(f"HiGHS could not find the largest ball in {self.K!r}")
 
 
+@one_blas_thread
 def _affine_hull(E: Array, e: Array, dim: int) -> AffineHull:
     """{x : E x = e}, for rows of length 1 that may depend on one another."""
     left, sizes, axes = np.linalg.svd(E) if len(e) else (np.zeros((0, 0)), np.zeros(0), np.eye(dim))

@@ -14,6 +14,7 @@ from cocopt.registry import register
 from cocopt.sets.base import ConvexSet, Polyhedral, rounding
 from cocopt.sets.polyhedral_oracles import PolyhedralOracles
 from cocopt.solvers.solution import Solution
+from cocopt.threads import matmul
 from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["Polyhedron"]
@@ -93,7 +94,7 @@ class Polyhedron(ConvexSet):
         return x
 
     def violation_unchecked(self, point: Array) -> Array:
-        worst: Array = (point @ self._rows.T - self._rhs).max(axis=-1, initial=0.0)
+        worst: Array = (matmul(point, self._rows.T) - self._rhs).max(axis=-1, initial=0.0)
         return worst
 
     @cached_property

@@ -89,7 +89,7 @@ class Product(ConvexSet):
     def diameter(self) -> float:
         return float(np.linalg.norm([part.diameter for part in self.sets]))
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return max(part.scale for part in self.sets)
 
@@ -104,8 +104,7 @@ class Product(ConvexSet):
             piece = part.cones()
             if piece is None:
                 return None
-            own, auxiliary = np.split(piece.A, [part.dim], axis=1)
-            pieces.append(piece._replace(A=np.concatenate([self._widen(own, start), auxiliary], axis=1)))
+            pieces.append(piece.widened(start, self.dim))
             start += part.dim
         return stack(pieces, self.dim)
 

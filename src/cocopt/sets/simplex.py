@@ -86,7 +86,7 @@ class Simplex(ConvexSet):
     def diameter(self) -> float:
         return self.total * sqrt(2) if self.dim > 1 else 0.0
 
-    @property
+    @cached_property
     def scale(self) -> float:
         return self.total
 

@@ -10,6 +10,7 @@ import numpy as np
 from cocopt.arrays import Array
 from cocopt.cones import Cones
 from cocopt.solvers import clarabel
+from cocopt.solvers.layout import layout
 from cocopt.solvers.polish import ActiveSurfaces, polish
 
 __all__ = ["Candidate", "candidates"]
@@ -25,14 +26,17 @@ class Candidate(NamedTuple):
     infeasible: bool  #: whether the solver reports that no point satisfies the cones
 
 
-def candidates(P: Array, q: Array, cones: Cones, attempts: int = len(clarabel.ATTEMPTS)) -> Iterator[Candidate]:
+def candidates(P: Array, q: Array, cones: Cones, rough: bool = True) -> Iterator[Candidate]:
     """Candidates for argmin of ½ xᵀ diag(P) x + qᵀx subject to b − A x in cones.
 
-    Each attempt of the solver yields two: first refined by Newton's method, where that applies, then as it was.
+    Each attempt of the solver yields two: first refined by Newton's method, where that applies, then as it was. The
+    first attempt is a rough one, unless the caller asks otherwise or Newton's method does not apply, and yields the
+    refined point alone.
     """
-    for attempt in range(attempts):
+    for attempt in range(0 if rough and layout(cones.cones).smooth else 1, len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
         refined = polish(P, q, cones, result.x, result.z)
         if refined is not None:
             yield Candidate(*refined, result.infeasible)
-        yield Candidate(result.x, result.z, None, np.inf, result.infeasible)
+        if attempt > 0:
+            yield Candidate(result.x, result.z, None, np.inf, result.infeasible)

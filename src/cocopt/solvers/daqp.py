@@ -11,6 +11,7 @@ from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.optimality import is_least_norm_point
 from cocopt.solvers.solution import Solution
+from cocopt.threads import matvec
 from cocopt.tolerances import SATISFIED
 
 __all__ = ["project", "solve"]
@@ -41,7 +42,7 @@ def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, poi
     rhs = np.where(idle, INFINITY, b / lengths)
     x, multipliers, status = _project_once(lower, upper, rows, rhs, equalities, point)
     size = np.abs(x).max(axis=-1)
-    violation = np.where(idle, -np.inf, np.matvec(rows, x) - rhs)
+    violation = np.where(idle, -np.inf, matvec(rows, x) - rhs)
     violation[:, :equalities] = np.abs(violation[:, :equalities])
     terms = np.maximum(size[:, None], np.where(idle, 0.0, np.abs(rhs)))
     inexact = (violation > SATISFIED * terms).any(axis=-1) & (status == CONVERGED)
@@ -73,7 +74,7 @@ def _project_once(
     import daqp
 
     B, M, n = rows.shape
-    rhs = np.where(rhs == INFINITY, INFINITY, rhs - np.matvec(rows, point))
+    rhs = np.where(rhs == INFINITY, INFINITY, rhs - matvec(rows, point))
     low, high = lower - point, upper - point
     equal = rhs[:, :equalities]
     worst = np.maximum(np.maximum(low.max(axis=-1), -high.min(axis=-1)), -rhs.min(axis=-1))

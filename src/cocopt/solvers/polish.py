@@ -1,36 +1,37 @@
 """Newton's method from a point near a conic optimum, where interior-point methods end, to the optimum itself.
 
-Near the optimum it is known which rows and cones are active, and each active second-order cone is a smooth surface:
-the optimality conditions become equations, and Newton's method squares the error.
+Near the optimum it is known which rows and cones are active, and each active curved cone is a smooth surface: the
+optimality conditions become equations, and Newton's method squares the error.
 """
 
 from __future__ import annotations
 
-import contextlib
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import kernels
 from cocopt.arrays import Array
 from cocopt.cones import Cones
+from cocopt.solvers.layout import layout
+from cocopt.solvers.newton_point import NewtonPoint
+from cocopt.solvers.newton_system import NewtonSystem
+from cocopt.solvers.unknowns import Unknowns
 
-__all__ = ["SMOOTH", "ActiveSurfaces", "Polished", "polish"]
+__all__ = ["ActiveSurfaces", "Polished", "polish"]
 
 MAX_STEPS = 12
+MAX_CORRECTIONS = 8  # changes of the active surfaces
 ZERO_MULTIPLIER = 1e-12  # a multiplier below this share of the largest is 0 but for rounding
+VIOLATED = 1e-10  # a surface that x is beyond by more, in units of order 1, is active,
+ROUNDING = 1e-14  # unless that may be rounding, which is at most this share of the size of x
 LARGE_RESIDUAL = 1e-8  # above this a step that fails to lessen the residual may follow a curved surface, and is allowed
-BALANCING_PASSES = 4  # passes that bring all entries of a system to order 1
-DIRECT_SOLVE_SIZE = 400  # in larger systems least squares, which handle dependent rows, take too long to come first
-SMOOTH = ("zero", "nonneg", "soc")  # the kinds of cones that are supported
+SMALL_STEP = 1e-12  # a shorter step is rounding
+SLOW = 1e-2  # a step that leaves more than this share of the residual asks for a new derivative
 
-
-class ActiveSurfaces(NamedTuple):
-    """The surfaces that a point is on: rows that hold with equality, and second-order cones."""
-
-    linear: NDArray[np.int64]  #: the numbers of these rows
-    signed: NDArray[np.bool_]  #: which of them have a multiplier that must not be negative
-    curved: list[slice]  #: the rows of each of these cones
+#: what each row of the cones is at a point (`cocopt.kernels.cone_kinds`)
+ActiveSurfaces: TypeAlias = NDArray[np.int64]
 
 
 class Polished(NamedTuple):
@@ -48,138 +49,69 @@ def polish(
     """(x, z) after Newton's method on the optimality conditions of min ½ xᵀ diag(P) x + qᵀx, b − A x in cones.
 
     The active surfaces are read off x and z unless they are given; those whose multipliers get the wrong sign are
-    dropped. None if a cone is of a kind that is not supported, or x comes to the apex of one. The caller checks
-    whether the result is optimal.
+    dropped, those that x ends beyond are added. None if a cone is of a kind that is not supported, or x comes to where
+    its surface is not smooth. The caller checks whether the result is optimal.
     """
-    active = _active_surfaces(cones, x, z) if active is None else active
+    kinds, ends, _, smooth = layout(cones.cones)
+    if not smooth or not (np.isfinite(x).all() and np.isfinite(z).all()):
+        return None
+    values, columns, starts, _ = cones.matrix
     if active is None:
-        return None
-    linear, signed, curved = active
-    n, k = x.size, linear.size
-    w = np.concatenate([x, z[linear], z[[block.start for block in curved]]])  # and multipliers of rows and cones
-    best, least_residual, moved = None, np.inf, np.inf
-    for _ in range(MAX_STEPS):
-        equations = _optimality_conditions(P, q, cones, active, w)
-        if equations is None:
+        active = kernels.active_surfaces(values, columns, starts, cones.b, kinds, ends, x, z, np.empty_like(z))
+    for _ in range(MAX_CORRECTIONS):
+        found = _newton(P, q, cones, x, z, active)
+        if found is None:
             return None
-        residual, jacobian = equations
-        error = float(np.abs(residual).max())
-        if error < least_residual:
-            best, least_residual = w, error
-        elif least_residual <= LARGE_RESIDUAL or not error < np.inf:
+        at, slack = found
+        largest = float(np.abs(at.z).max(initial=0.0))
+        violated = VIOLATED + ROUNDING * float(np.abs(at.x).max())
+        active = active.copy()
+        if not kernels.correct_surfaces(kinds, ends, slack, at.z, ZERO_MULTIPLIER * largest, violated, active):
             break
-        step = _solve_least_squares(jacobian, -residual)
-        if error == least_residual:  # auxiliary variables may be free to move; surfaces that do not meet stay apart
-            apart = np.abs(jacobian[n:, :n] @ step[:n] + residual[n:]).max(initial=0.0)
-            moved = max(float(np.abs(step[:n][P > 0]).max(initial=0.0)), float(apart))
-        w = w + step
-    if best is None:
-        return None
-    of_rows, of_cones = best[n : n + k], best[n + k :]
-    wrong = signed & (of_rows < 0)
-    if wrong.any() or (of_cones < 0).any():
-        largest = max(float(np.abs(of_rows).max(initial=0.0)), float(np.abs(of_cones).max(initial=0.0)))
-        drop_rows, drop_cones = signed & (of_rows < -ZERO_MULTIPLIER * largest), of_cones < -ZERO_MULTIPLIER * largest
-        if drop_rows.any() or drop_cones.any():  # x is not on these surfaces after all
-            left = [block for block, drop in zip(curved, drop_cones, strict=True) if not drop]
-            return polish(P, q, cones, x, z, ActiveSurfaces(linear[~drop_rows], signed[~drop_rows], left))
-        of_rows, of_cones = np.where(wrong, 0.0, of_rows), np.maximum(of_cones, 0.0)
-    return Polished(best[:n], _dual(cones, active, best[:n], of_rows, of_cones), active, moved)
+    return at
 
 
-def _optimality_conditions(
-    P: Array, q: Array, cones: Cones, active: ActiveSurfaces, w: Array
-) -> tuple[Array, Array] | None:
-    """The optimality conditions as equations in w = (x, multipliers of rows, multipliers of cones).
+def _newton(
+    P: Array, q: Array, cones: Cones, x: Array, z: Array, active: ActiveSurfaces
+) -> tuple[Polished, Array] | None:
+    """The point of least residual and its slacks; None where a surface is not smooth.
 
-    Their residuals (of the Lagrangian's gradient, then of the surfaces) and their Jacobian; None at the apex of a
-    cone, where its surface is not smooth.
+    The derivative of the first step is used again for as long as the residual falls fast.
     """
-    A, (linear, _, curved), n, k = cones.A, active, P.size, active.linear.size
-    x, multipliers, of_cones = w[:n], w[n:], w[n + k :]
-    slack = cones.b - A @ x
-    residual, jacobian = np.zeros(w.size), np.zeros((w.size, w.size))
-    hessian, normals = np.diag(P), jacobian[n:, :n]
-    normals[:k] = A[linear]
-    residual[n : n + k] = -slack[linear]
-    for i, block in enumerate(curved):
-        tail, rows = slack[block.start + 1 : block.stop], A[block.start + 1 : block.stop]
-        length = float(np.linalg.norm(tail))
-        if length <= 0.0:
+    kinds, ends, _, _ = layout(cones.cones)
+    values, columns, starts, _ = cones.matrix
+    unknowns = Unknowns.of(cones.matrix, active, z)
+    free, multiplied = unknowns.free, unknowns.multiplied
+    x, multipliers = unknowns.start(cones, x, z)
+    placed = P[free] > 0.0  # auxiliary variables may be free to move
+    system: NewtonSystem | None = None
+    best, least, before, moved = (x, multipliers, z, x), np.inf, np.inf, np.inf
+    for _ in range(MAX_STEPS):
+        dual, slack, gradient, residual = np.empty_like(z), np.empty_like(z), np.empty_like(x), np.empty(unknowns.size)
+        error = kernels.newton_residuals(
+            *(P, q, values, columns, starts, cones.b, kinds, ends, active, unknowns.of_variable, unknowns.of_row),
+            *(x, multipliers, dual, gradient, slack, residual),
+        )
+        if np.isnan(error):
             return None
-        unit = tail / length
-        along = unit @ rows
-        normals[k + i] = A[block.start] - along
-        hessian += of_cones[i] / length * (rows.T @ rows - np.outer(along, along))
-        residual[n + k + i] = length - slack[block.start]
-    residual[:n] = P * x + q + normals.T @ multipliers
-    jacobian[:n, :n], jacobian[:n, n:] = hessian, normals.T
-    return residual, jacobian
-
-
-def _dual(cones: Cones, active: ActiveSurfaces, x: Array, of_rows: Array, of_cones: Array) -> Array:
-    """The dual of all rows of the cones: 0 where they are inactive."""
-    dual = np.zeros_like(cones.b)
-    dual[active.linear] = of_rows
-    slack = cones.b - cones.A @ x
-    for multiplier, block in zip(of_cones, active.curved, strict=True):
-        tail = slack[block.start + 1 : block.stop]
-        dual[block] = np.append(multiplier, -multiplier * tail / np.linalg.norm(tail))
-    return dual
-
-
-def _active_surfaces(cones: Cones, x: Array, z: Array) -> ActiveSurfaces | None:
-    """The surfaces that x is on, z its multipliers; None if a cone is of a kind that is not supported.
-
-    Of a slack and its multiplier, one is 0 at the optimum; near it, the smaller one is taken to be that.
-    """
-    from scipy import linalg
-
-    s = cones.b - cones.A @ x
-    if not (np.isfinite(s).all() and np.isfinite(z).all()):
+        if error < least:
+            best, least = (x, dual, slack, gradient), error
+        elif least <= LARGE_RESIDUAL or not error < np.inf:
+            break
+        if system is None or system.singular is not None or error > max(SLOW * before, SMALL_STEP):
+            system = NewtonSystem.at(NewtonPoint(P, cones, active, unknowns, slack, multipliers))
+        before = error
+        step = system.solve(-residual)
+        own = step[: free.size]
+        if error == least:  # surfaces that do not meet stay apart
+            moved = max(float(np.abs(own[placed]).max(initial=0.0)), system.apart(step, residual))
+            if float(np.abs(step).max(initial=0.0)) <= SMALL_STEP:
+                break
+        x, multipliers = x.copy(), multipliers.copy()
+        x[free] += own
+        multipliers[multiplied] += step[free.size :]
+    if not least < np.inf:
         return None
-    linear: list[int] = []
-    signed: list[bool] = []
-    curved: list[slice] = []
-    at = 0
-    for kind, size in cones.cones:
-        rows = range(at, at + size)
-        if kind == "zero":
-            linear += rows
-            signed += [False] * size
-        elif kind == "nonneg":
-            tight = [i for i in rows if s[i] < z[i]]
-            if len(tight) > x.size:  # more than can be independent: those with the largest multipliers that are
-                order = linalg.qr((cones.A[tight] * z[tight, None]).T, mode="r", pivoting=True)[1]
-                tight = [tight[i] for i in np.sort(order[: x.size])]
-            linear += tight
-            signed += [True] * len(tight)
-        elif kind == "soc":
-            block = slice(at, at + size)
-            s_tail, z_tail = (float(np.linalg.norm(w[at + 1 : at + size])) for w in (s, z))
-            if s[at] + s_tail < z[at] - z_tail:  # at the apex: every entry is 0
-                linear += rows
-                signed += [False] * size
-            elif s[at] - s_tail < z[at] + z_tail:
-                curved.append(block)
-        else:
-            return None
-        at += size
-    return ActiveSurfaces(np.array(linear, dtype=np.int64), np.array(signed, dtype=bool), curved)
-
-
-def _solve_least_squares(system: Array, rhs: Array) -> Array:
-    """A solution, of least length if active rows depend on each other (then the system is singular)."""
-    from scipy import linalg
-
-    if len(system) > DIRECT_SOLVE_SIZE:
-        with contextlib.suppress(np.linalg.LinAlgError):  # singular: by least squares, below
-            return np.asarray(np.linalg.solve(system, rhs), dtype=np.float64)
-    # in units in which all rows and columns have entries of order 1 (Ruiz 2001): what is small need not be rounding
-    units = np.ones(len(system))
-    for _ in range(BALANCING_PASSES):
-        largest = np.abs(system * units[:, None] * units).max(axis=0)
-        units /= np.sqrt(np.where(largest > 0, largest, 1.0))
-    balanced = system * units[:, None] * units
-    step = linalg.lstsq(balanced, rhs * units, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
-    return np.asarray(step * units, dtype=np.float64)
+    x, dual, slack, gradient = best
+    dual[unknowns.bounds] = -gradient[unknowns.fixed] / values[starts[unknowns.bounds]]
+    return Polished(x, dual, active, moved), slack

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cocopt.arrays import Array
 
-__all__ = ["UNBOUNDED", "Solution"]
+__all__ = ["UNBOUNDED", "FeasibleSolution", "Solution"]
 
 UNBOUNDED = -1  #: a linear program without a minimum; the other statuses are those of `cocopt.kernels.status`
 
@@ -18,3 +18,9 @@ class Solution(NamedTuple):
     multipliers: Array
     status: int
     cuts: int = 0
+
+
+class FeasibleSolution(Solution):
+    """A solution that was found to violate nothing by more than is promised."""
+
+    __slots__ = ()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array, as_floats, describe, positive_int
-from cocopt.errors import InvalidInput, NotStorable
+from cocopt.errors import InvalidInput, NotStorable, ReadOnly
 
 __all__ = ["Schedule", "Step", "checked_step"]
 
@@ -49,6 +49,11 @@ class Schedule(ABC):
     def examples(cls) -> list[Self]:
         """Some schedules of this class, on which the contract tests are run."""
         return []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and name in self.__dict__:
+            raise ReadOnly(self, name)
+        object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

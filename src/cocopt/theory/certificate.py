@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import as_floats, as_shape, describe, ignore_fp_warnings, scalar
+from cocopt.arrays import as_floats, as_plain, as_shape, describe, ignore_fp_warnings, scalar
 from cocopt.errors import InvalidInput, StateError
 from cocopt.metrics import CompensatedSum, Value
 from cocopt.state import as_array, as_fields, as_numbers
@@ -40,6 +40,16 @@ _UNBOUNDED = "K is unbounded, or its diameter unknown"
 _INFEASIBLE, _WEAKLY_CONVEX, _, _FAST_DECREASE, _INCREASE = (int(failure) for failure in Failure)
 
 
+def _as_integers(value: Any, name: str, batch: tuple[int, ...]) -> int | NDArray[np.int64]:
+    """A stored integer, or one per trial."""
+    if isinstance(value, np.ndarray):
+        stored: NDArray[np.int64] = as_array(value, name, batch if value.ndim else (), np.int64)[()]
+        return stored
+    if type(value) is not int:
+        raise StateError(f"{name}: expected an integer or one per trial, got {describe(value)}")
+    return value
+
+
 class Certificate:
     """The regret bound that a run itself proves, from its steps and gradients; immutable.
 
@@ -55,7 +65,8 @@ class Certificate:
 
     ∇f_t is its part along the affine hull of K, and no Lipschitz constant enters. Rounds that reveal no loss add
     nothing; a step of 0 does not count, and η_T is the last other one. The certificate is void once an assumption is
-    violated; `reasons` says which. The sum is compensated; the bound is exact up to rounding.
+    violated; `reasons` says which. Infeasible rounds whose constraint was left out (`skipped`) do not void it: then x
+    must satisfy the other rounds. The sum is compensated; the bound is exact up to rounding.
 
     Examples
     --------
@@ -68,11 +79,12 @@ class Certificate:
     Certificate(void: in some round no point of K satisfied the constraint)
     """
 
-    __slots__ = ("_assumed", "_last", "_seen", "_sum")
+    __slots__ = ("_assumed", "_last", "_seen", "_skipped", "_sum")
 
     _assumed: tuple[tuple[int, ...], float, float]  # the batch, D and m
     _last: Step
     _seen: int | NDArray[np.int64]
+    _skipped: int | NDArray[np.int64]
     _sum: CompensatedSum
 
     @classmethod
@@ -92,7 +104,7 @@ class Certificate:
         D = as_floats("diameter", diameter)
         if D.ndim > 0 or not D >= 0.0:
             raise InvalidInput(f"diameter: expected a non-negative number or inf, got {describe(diameter)}")
-        return cls._make((as_shape("batch", batch), float(D), m), np.inf, 0, CompensatedSum())
+        return cls._make((as_shape("batch", batch), float(D), m), np.inf, 0, 0, CompensatedSum())
 
     @classmethod
     def _make(
@@ -100,11 +112,12 @@ class Certificate:
         assumed: tuple[tuple[int, ...], float, float],
         last: Step,
         seen: int | NDArray[np.int64],
+        skipped: int | NDArray[np.int64],
         total: CompensatedSum,
     ) -> Certificate:
         # What all trials share stays a number, for speed.
         proof = object.__new__(cls)
-        proof._assumed, proof._last, proof._seen, proof._sum = assumed, last, seen, total
+        proof._assumed, proof._last, proof._seen, proof._skipped, proof._sum = assumed, last, seen, skipped, total
         return proof
 
     def after(
@@ -114,6 +127,7 @@ class Certificate:
         *,
         modulus: Step | None = None,
         infeasible: Any = None,
+        skipped: Any = None,
         drift: Step | None = None,
         distance: Step | None = None,
     ) -> Certificate:
@@ -125,20 +139,20 @@ class Certificate:
             η_t and ‖∇f_t(x_t)‖².
         modulus : float or array
             The strong convexity of f_t, needed by the strongly convex form only.
-        infeasible : bool or array of bool
-            Whether no point of K satisfied the constraint.
+        infeasible, skipped : bool or array of bool
+            Whether no point of K satisfied the constraint, so that the nearest one was taken, or it was left out.
         drift, distance : float or array, or None where the gradient was taken at the iterate
             ⟨∇f_t(p_t), p_t − x_t⟩ and ‖p_t − x_t‖; the latter counts in the strongly convex form only.
         """
         given = {"step": step, "gradient_sq": gradient_sq, "modulus": modulus, "infeasible": infeasible}
-        given |= {"drift": drift, "distance": distance}
+        given |= {"skipped": skipped, "drift": drift, "distance": distance}
         batch = self._assumed[0]
         for name, value in given.items():
             if value is not None:
                 array = as_floats(name, value)
                 if array.shape not in ((), batch) or np.isnan(array).any():
                     raise InvalidInput(f"{name}: expected a number, or numbers of shape {batch}, got {describe(value)}")
-                plain = array.astype(bool) if name == "infeasible" else array
+                plain = array.astype(bool) if name in ("infeasible", "skipped") else array
                 given[name] = plain if plain.ndim else plain.item()
         with ignore_fp_warnings():  # an infinite bound is a bound
             return self.after_unchecked(**given)
@@ -150,6 +164,7 @@ class Certificate:
         *,
         modulus: Step | None = None,
         infeasible: Any = None,
+        skipped: Any = None,
         drift: Step | None = None,
         distance: Step | None = None,
     ) -> Certificate:
@@ -173,7 +188,8 @@ class Certificate:
             last = (step or last) if isinstance(step, float) else np.where(step > 0.0, step, last)
         if infeasible is not None:
             seen = seen | np.multiply(infeasible, _INFEASIBLE)
-        return self._make(self._assumed, last, seen, total)
+        left_out = self._skipped if skipped is None else self._skipped + np.multiply(skipped, 1)
+        return self._make(self._assumed, last, seen, left_out, total)
 
     @property
     def value(self) -> Value:
@@ -192,6 +208,12 @@ class Certificate:
         return valid & (not self._unbounded)
 
     @property
+    def skipped(self) -> np.int64 | NDArray[np.int64]:
+        """How many infeasible rounds were left out, per trial: the bound holds against actions that meet the others."""
+        count: np.int64 | NDArray[np.int64] = np.array(np.broadcast_to(self._skipped, self._assumed[0]))[()]
+        return count
+
+    @property
     def _unbounded(self) -> bool:
         _, diameter, modulus = self._assumed
         return modulus == 0.0 and not np.isfinite(diameter)
@@ -203,26 +225,41 @@ class Certificate:
         failed = tuple(text for bit, text in _REASONS.items() if found & bit)
         return (*failed, _UNBOUNDED) if self._unbounded else failed
 
+    def to_dict(self) -> dict[str, Any]:
+        """The bound, whether it is valid, and why not, in plain values, which JSON has but for an infinite bound.
+
+        Examples
+        --------
+        >>> from cocopt.theory import Certificate
+        >>> Certificate.zero(diameter=2.0).after(1.0, 4.0).to_dict()
+        {'value': 4.0, 'valid': True, 'reasons': [], 'skipped': 0}
+        """
+        plain: dict[str, Any] = as_plain(
+            {"value": self.value, "valid": self.valid, "reasons": self.reasons, "skipped": self.skipped}
+        )
+        return plain
+
     def stored(self) -> dict[str, Any]:
         """What the run added to the assumptions, as plain values and arrays."""
-        return {"last": self._last, "seen": self._seen, "sum": self._sum}
+        return {"last": self._last, "seen": self._seen, "skipped": self._skipped, "sum": self._sum}
 
     def restored(self, stored: Any, batch: tuple[int, ...]) -> Certificate:
         """The certificate that `stored` describes, under the assumptions of this one."""
-        last, seen, total = as_fields(stored, "last", "seen", "sum")
+        if isinstance(stored, dict) and "skipped" not in stored:  # as in format 2
+            stored = {**stored, "skipped": 0}
+        last, seen, skipped, total = as_fields(stored, "last", "seen", "skipped", "sum")
         last, total = as_numbers(last, "last", batch), CompensatedSum().restored(total, batch)
-        if isinstance(seen, np.ndarray):
-            seen = as_array(seen, "seen", batch if seen.ndim else (), np.int64)[()]
-        elif type(seen) is not int:
-            raise StateError(f"seen: expected an integer or one per trial, got {describe(seen)}")
+        seen, skipped = _as_integers(seen, "seen", batch), _as_integers(skipped, "skipped", batch)
+        if np.any(np.asarray(skipped) < 0):
+            raise StateError("skipped: expected numbers of rounds, got negative ones")
         if not np.all(np.asarray(last) > 0.0) or np.any(np.asarray(seen) & ~sum(_REASONS)):
             raise StateError("last, seen: expected a step and the failures of assumptions, got other numbers")
-        return self._make(self._assumed, last, seen, total)
+        return self._make(self._assumed, last, seen, skipped, total)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Certificate):
             return NotImplemented
-        mine, theirs = (*self._sum, self._last, self._seen), (*other._sum, other._last, other._seen)
+        mine, theirs = ((*one._sum, one._last, one._seen, one._skipped) for one in (self, other))
         return self._assumed == other._assumed and all(map(np.array_equal, mine, theirs))
 
     __hash__ = None  # type: ignore[assignment]
@@ -232,7 +269,8 @@ class Certificate:
             return f"Certificate(void: {'; '.join(self.reasons)})"
         value, valid = np.asarray(self.value), self.valid
         if value.ndim == 0:
-            return f"Certificate(regret ≤ {float(value):.6g})"
+            others = f" against actions that satisfy all but {self.skipped} rounds" if self.skipped else ""
+            return f"Certificate(regret ≤ {float(value):.6g}{others})"
         shown = f"regret ≤ {value[valid].max():.6g} in each of "
         if np.all(valid):
             return f"Certificate({shown}{value.size} trials)"

@@ -1,0 +1,254 @@
+"""The cells of the table: which problems are measured, at which sizes, and what is timed in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import table_problems
+from conic_forms import Array
+from peers import QP_PEERS, Call, by_clarabel
+from table_problems import SINGLES, WEIGHT, Problems
+
+import cocopt
+
+AFFINE_SETS = ("box", "ball", "simplex", "polyhedron", "product")
+DIMENSIONS, ROWS, CROWDED_ROWS, BATCHES = (2, 10, 30, 100, 300), (1, 4, 20, 100, 300), (20, 100, 300), (1, 100)
+SPARSE_DIM, SPARSE_DENSITY, SPARSE_ROWS = 10_000, 0.001, (50, 100, 200, 500)
+SMALL, USUAL, LARGE, HUGE = (10, 100), (10, 30, 100, 300), (10, 30, 100, 300, 1000), 10_000
+
+#: set, constraint and dimensions of each group with rows that are not affine
+CURVED = [
+    ("curved", ("box", "ball", "simplex"), ("NormBall",), LARGE),
+    ("curved", ("box",), ("diagonal Quadratic",), LARGE),
+    ("curved", ("box", "simplex", "ball"), ("Quadratic", "SecondOrder"), LARGE),
+    ("curved", ("l1ball", "ellipsoid"), ("affine", "NormBall"), USUAL),
+    ("curved", ("box", "simplex"), ("NormBall + 8 rows", "Quadratic + 8 rows"), USUAL),
+    ("hinge prox", ("box", "ball", "simplex"), ("NormBall",), SMALL),
+    ("hinge prox", ("box",), ("diagonal Quadratic", "Quadratic", "SecondOrder"), SMALL),
+    ("conic", ("box", "simplex"), ("3 curved rows",), USUAL),
+    ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
+    ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
+]
+REFEREES = ((1e-16, 0.9), (1e-16, 0.8), (1e-13, 0.9))  # tolerances and step lengths with which Clarabel comes closest
+LARGEST_BATCH = 300  # in larger dimensions dense matrices of 100 trials take a gigabyte
+
+
+class Cell(NamedTuple):
+    """One entry of the table."""
+
+    group: str
+    set: str
+    constraint: str
+    n: int
+    rows: int
+    batch: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.group}/{self.set}/{self.constraint}/n={self.n}/rows={self.rows}/batch={self.batch}"
+
+
+class Contest(NamedTuple):
+    """What is timed: cocopt and the peers, each a function from a number of problems to the call that solves them."""
+
+    trials: int
+    ours: Callable[[int], Call]
+    peers: dict[str, Callable[[int], Call]]
+    method: str
+    together: bool  #: whether our call takes all problems at once
+    unit: str = "problem"
+    per_call: int = 1  #: by how much the time of a problem is divided, such as rounds
+    divisible: bool = True  #: whether fewer problems can be solved
+    referees: tuple[Callable[[int], Call], ...] = ()  #: the same by Clarabel, as exactly as it can; not timed
+
+
+def all_cells() -> Iterator[Cell]:
+    """The whole table, in a fixed order."""
+    for group, sizes in (("affine", ROWS), ("crowded", CROWDED_ROWS)):
+        for name in AFFINE_SETS:
+            for n in DIMENSIONS:
+                for rows in sizes:
+                    for batch in BATCHES:
+                        yield Cell(group, name, "affine", n, rows, batch)
+    for group, sets, kinds, dimensions in CURVED:
+        for name in sets:
+            for kind in kinds:
+                for n in dimensions:
+                    for batch in BATCHES:
+                        if batch == 1 or n <= LARGEST_BATCH or kind == "NormBall":
+                            yield Cell(group, name, kind, n, _row_count(kind), batch)
+    for name in ("ball", "box", "simplex"):
+        yield Cell("large", name, "NormBall", HUGE, 1, 1)
+    for rows in SPARSE_ROWS:
+        yield Cell("sparse", "box", "affine", SPARSE_DIM, rows, 1)
+    yield Cell("black box", "box", "smooth Function", 20, 1, 1)
+    yield Cell("black box", "box", "smooth Function", 100, 1, 1)
+    yield Cell("black box", "box", "ℓ1 Function", 100, 1, 1)
+    yield Cell("black box", "box", "from_cvxpy", 10, 1, 1)
+    yield Cell("stream", "box", "CLASP, all rows", 10, 4, 1)
+    yield Cell("stream", "box", "CLASP, all rows", 10, 4, 100)
+    yield Cell("stream", "box", "CLASP, worst row", 10, 4, 100)
+
+
+def _row_count(kind: str) -> int:
+    return 3 if kind == "3 curved rows" else 9 if "8 rows" in kind else 1
+
+
+def sampled(cells: list[Cell]) -> list[Cell]:
+    """About a sixth of the table: cells with a target of their own, and corners of the affine part."""
+
+    def chosen(cell: Cell) -> bool:
+        if cell.group == "affine":
+            return (cell.n, cell.rows) in {
+                (2, 4),
+                (10, 1),
+                (10, 20),
+                (30, 4),
+                (30, 300),
+                (100, 20),
+                (300, 1),
+                (300, 100),
+            }
+        if cell.group == "crowded":
+            return cell.set in ("box", "simplex") and (cell.n, cell.rows) in {(10, 100), (30, 100), (100, 20)}
+        if cell.group in ("curved", "hinge prox"):
+            return cell.n == 10 or (cell.n == 100 and cell.batch == 100)
+        if cell.group == "conic":
+            return cell.n == 30
+        return cell.group != "sparse" or cell.rows in (50, 500)
+
+    return _interleaved([cell for cell in cells if chosen(cell)])
+
+
+def _interleaved(cells: list[Cell]) -> list[Cell]:
+    """The groups in turn, each in a random order that is always the same: a limit on the time cuts all alike."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.group, []).append(cell)
+    place, rng = [], np.random.default_rng(0)
+    for members in groups.values():
+        share = (rng.permutation(len(members)) + 0.5) / len(members)
+        place += list(zip(share, members, strict=True))
+    return [cell for _, cell in sorted(place, key=lambda pair: pair[0])]
+
+
+def contest(cell: Cell) -> Contest:
+    """What is timed in a cell."""
+    if cell.group == "stream":
+        return _stream(cell)
+    if cell.constraint == "from_cvxpy":
+        return _from_cvxpy(cell)
+    trials = cell.batch if cell.batch > 1 else (SINGLES if cell.n <= 300 else 3)
+    return _projections(_problems(cell, trials), cell.batch > 1)
+
+
+def _problems(cell: Cell, trials: int) -> Problems:
+    if cell.group == "sparse":
+        return table_problems.sparse(cell.n, cell.rows, SPARSE_DENSITY, 3)
+    if cell.group == "black box":
+        return _black_box(cell, 3)
+    if cell.constraint == "affine":
+        return table_problems.affine(cell.set, cell.n, cell.rows, trials, cell.group == "crowded")
+    weight = WEIGHT if cell.group == "hinge prox" else None
+    return table_problems.curved(cell.set, cell.constraint, cell.n, trials, weight)
+
+
+def _projections(problems: Problems, together: bool) -> Contest:
+    """One call for all trials, or one per trial; the constraint is built in the call, as in every round."""
+    K, build, y, program, qp, weight = problems
+
+    def solve(index: Any) -> Array:
+        if weight is not None:
+            return cocopt.hinge_prox(K, build(index), y[index], weight=weight)
+        return cocopt.project(K, build(index), y[index])
+
+    def ours(count: int) -> Call:
+        if together:
+            return lambda: solve(slice(count))
+        return lambda: np.array([solve(i) for i in range(count)])
+
+    peers: dict[str, Callable[[int], Call]] = {}
+    if qp is not None:
+        peers |= {name: lambda count, peer=peer: peer(qp.first(count)) for name, peer in QP_PEERS.items()}
+    peers["Clarabel"] = lambda count: by_clarabel([program(i) for i in range(count)])
+    referees = tuple(
+        lambda count, exactness=exactness: by_clarabel([program(i) for i in range(count)], exactness)
+        for exactness in REFEREES
+    )
+    method = cocopt.explain(K, build(0)).partition(":")[0]
+    return Contest(len(y), ours, peers, method, together, referees=referees)
+
+
+def _black_box(cell: Cell, trials: int) -> Problems:
+    """The quadratic, or the turnover, of a structured problem, known by value and subgradient alone."""
+    structured = table_problems.curved(
+        "box", "Norm1" if cell.constraint == "ℓ1 Function" else "Quadratic", cell.n, trials
+    )
+
+    def build(i: int) -> Any:
+        known = structured.build(i)
+        if cell.constraint == "ℓ1 Function":
+            center, radius = known.center, float(known.radius)
+            return cocopt.constraints.Function(
+                lambda x: float(np.abs(x - center).sum()) - radius, lambda x: np.sign(x - center)
+            )
+        P, q, r = known.P, known.q, float(known.r)
+        return cocopt.constraints.Function(lambda x: float(0.5 * x @ P @ x + q @ x) + r, lambda x: P @ x + q)
+
+    return structured._replace(build=build)
+
+
+def _from_cvxpy(cell: Cell) -> Contest:
+    """A CVXPY expression whose parameters are those of the round, beside a parametrised problem of CVXPY's own."""
+    import cvxpy as cp
+
+    problems = table_problems.curved("box", "NormBall", cell.n, SINGLES)
+    known = problems.build(slice(None))
+    center, radius, x = cp.Parameter(cell.n), cp.Parameter(nonneg=True), cp.Variable(cell.n)
+    expression, target = cp.norm(x - center) - radius, cp.Parameter(cell.n)
+    whole = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - target)), [x >= 0, x <= 1, expression <= 0])
+
+    def ours(count: int) -> Call:
+        def run() -> Array:
+            points = []
+            for i in range(count):
+                center.value, radius.value = known.center[i], known.radius[i]
+                points.append(cocopt.project(problems.K, cocopt.constraints.from_cvxpy(expression, x), problems.y[i]))
+            return np.array(points)
+
+        return run
+
+    def theirs(count: int) -> Call:
+        def run() -> Array:
+            points = []
+            for i in range(count):
+                center.value, radius.value, target.value = known.center[i], known.radius[i], problems.y[i]
+                whole.solve(solver=cp.CLARABEL)
+                points.append(x.value)
+            return np.array(points)
+
+        return run
+
+    center.value, radius.value = known.center[0], known.radius[0]
+    method = cocopt.explain(problems.K, cocopt.constraints.from_cvxpy(expression, x)).partition(":")[0]
+    return Contest(SINGLES, ours, {"CVXPY": theirs}, method, False)
+
+
+def _stream(cell: Cell) -> Contest:
+    """Rounds of CLASP on the paper's regression, beside a NumPy loop around ``daqp.solve``; see clasp.py."""
+    import clasp
+
+    rounds = 100 if cell.batch > 1 else 1000
+    data, rows = clasp.data(cell.batch, rounds), "worst" if "worst" in cell.constraint else "all"
+    return Contest(
+        cell.batch,
+        lambda count: clasp.by_cocopt(*data, rows),
+        {"daqp loop": lambda count: clasp.by_daqp(*data, rows)},
+        "kernel",
+        True,
+        "trial and round",
+        rounds,
+        divisible=False,
+    )
