@@ -572,8 +572,10 @@ def test_files_are_those_of_numpy_and_zip():
             assert loaded[name].dtype == array.dtype
 
 
-def test_arguments_that_were_changed_are_stored_as_they_are_now():
-    learner = CLASP(sets.Box(0.0, 1.0, dim=2))
-    learner.dumps()
-    learner.K = sets.Box(0.0, 2.0, dim=2)
-    assert cocopt.loads(learner.dumps()).K.upper.tolist() == [2.0, 2.0]
+def test_a_learner_that_was_stored_before_is_stored_like_a_new_one():
+    learner = CLASP(sets.Box(0.0, 1.0, dim=2), window=2)
+    first = learner.dumps()
+    learner.tell(losses.Linear([-1.0, 1.0]), constraints.Affine([1.0, 1.0], 0.5))
+    again = learner.dumps()
+    assert again != first
+    assert again == cocopt.loads(again).dumps()

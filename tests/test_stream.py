@@ -127,6 +127,15 @@ def test_rounds_may_be_played_ahead_and_forgotten(tmp_path: Path) -> None:
         assert pool.learner("a").pending == ()
 
 
+def test_rows_with_names_are_answered_by_name(tmp_path: Path) -> None:
+    named = {"type": "Stack", "members": {"sum": ROW, "first": {"type": "Affine", "A": [1, 0], "b": -0.25}}}
+    line = {"key": "a", "id": "0", "constraint": named}
+    REQUEST.validate(line)
+    (found, again) = answers(tmp_path / "pool.db", {**line, "played": [0.5, 0.5]}, line)
+    assert found == again
+    assert found["by_name"] == {"sum": 0.25, "first": 0.75}
+
+
 def test_an_id_is_applied_once_and_a_wrong_round_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "pool.db"
     first = answers(place, numbered(0), numbered(0))
@@ -142,6 +151,17 @@ LINES: dict[str, tuple[Any, bool]] = {
     "known": ({"key": "a", "known": ROW}, True),
     "nothing known": ({"key": "a", "known": None}, True),
     "stack": ({"key": "a", "known": {"type": "Stack", "members": [ROW, ROW]}}, True),
+    "names": (
+        {
+            "key": "a",
+            "known": {
+                "type": "Stack",
+                "members": {"sum": ROW, "soft": {"type": "Soft", "constraint": ROW}},
+                "weights": {"sum": 2.0, "soft": 1.0},
+            },
+        },
+        True,
+    ),
     "shifted": ({"key": "a", "known": {"type": "Shifted", "of": ROW, "by": 0.1}}, True),
     "loss": ({"key": "a", "loss": LINEAR}, True),
     "no loss": ({"key": "a", "loss": None, "constraint": ROW}, True),

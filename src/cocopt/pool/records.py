@@ -50,8 +50,10 @@ def _encode(value: Any) -> Any:
         return _encode(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return [_encode(item) for item in value]
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(item) for item in value]}
     if isinstance(value, Mapping):
         return {"fields": {name: _encode(item) for name, item in value.items()}}
     return value
@@ -66,6 +68,8 @@ def _decode(value: Any) -> Any:
             return array
         if kind == "float":
             return np.float64(content)
+        if kind == "tuple":
+            return tuple(map(_decode, content))
         return {name: _decode(item) for name, item in content.items()}
     if isinstance(value, list):
         return [_decode(item) for item in value]

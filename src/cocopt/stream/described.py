@@ -50,11 +50,11 @@ def build(kind: str, given: Any, where: str, depth: int = 0) -> Any:
 
 
 def _argument(kind: str, value: Any, where: str, depth: int) -> Any:
-    """A value of JSON; a mapping is an object, or objects by name."""
+    """A value of JSON; a mapping is an object, or has objects or numbers by name."""
     if isinstance(value, Mapping):
         if "type" in value:
             return build(kind, value, where, depth)
-        return {name: build(kind, one, f"{where}.{name}", depth) for name, one in value.items()}
+        return {name: _argument(kind, one, f"{where}.{name}", depth + 1) for name, one in value.items()}
     if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
         return [build(kind, one, f"{where}[{i}]", depth) for i, one in enumerate(value)]
     return value

@@ -140,6 +140,8 @@ def respond(request: Ask | Feedback | Forget, result: Any) -> dict[str, Any]:
     if isinstance(request, Ask):
         return {**answer, "round": result[0], "action": plain(result[1])}
     record = plain(result)
+    if record.pop("names") is not None:
+        record["by_name"] = plain(result.by_name)
     return {**answer, "round": record.pop("t"), **record}
 
 
