@@ -128,12 +128,12 @@ def test_rounds_may_be_played_ahead_and_forgotten(tmp_path: Path) -> None:
 
 
 def test_rows_with_names_are_answered_by_name(tmp_path: Path) -> None:
-    named = {"type": "Stack", "members": {"sum": ROW, "first": {"type": "Affine", "A": [1, 0], "b": -0.25}}}
+    named = {"type": "Stack", "members": {"sum": ROW, "first": {"type": "Affine", "A": [1, 0], "b": 0.125}}}
     line = {"key": "a", "id": "0", "constraint": named}
     REQUEST.validate(line)
     (found, again) = answers(tmp_path / "pool.db", {**line, "played": [0.5, 0.5]}, line)
     assert found == again
-    assert found["by_name"] == {"sum": 0.25, "first": 0.75}
+    assert found["by_name"] == {"sum": 0.25, "first": 0.375}
 
 
 def test_an_id_is_applied_once_and_a_wrong_round_is_refused(tmp_path: Path) -> None:

@@ -364,7 +364,7 @@ def _checksum_of_text(envelope: str, arrays: Arrays) -> str:
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(_outline_of_array(name, array.dtype.str, array.shape))
-        digest.update(array if array.flags.c_contiguous and array.size and array.dtype.kind != "U" else array.tobytes())
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 
