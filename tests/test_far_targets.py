@@ -9,6 +9,7 @@ import pytest
 
 import cocopt
 from cocopt import Ball, Box, Ellipsoid, Halfspace, Simplex, constraints
+from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry import solve_projection
 from cocopt.solvers import daqp
 
@@ -25,7 +26,7 @@ def test_a_far_target() -> None:
         assert g.value(x).max() <= 4 * np.spacing(np.abs(y).max()) * np.linalg.norm(A)
 
 
-@pytest.mark.parametrize("count", [20, 150], ids=["kernel", "daqp"])
+@pytest.mark.parametrize("count", [20, 4000], ids=["kernel", "daqp"])
 def test_targets_in_the_normal_cone_of_a_vertex_project_onto_it(count: int) -> None:
     """z + Nᵀλ with λ ≥ 0 and N the rows that bind at z, up to 10^6 times as far away as z is long."""
     solved = 0
@@ -201,3 +202,91 @@ def test_a_ball_and_rows_hold_to_rounding_for_far_targets(reach: float) -> None:
     x = cocopt.project(K, g, reach * rng.normal(size=(60, 4)))
     assert np.linalg.norm(x, axis=-1).max() <= 1.0 + 1e-12
     assert (g.rows(x) <= 1e-12 * g.magnitude(x)).all()
+
+
+FAR = [1e11, 1e14, 1e15, 1e16, 1e18, 1e30, 1e100, 1e140]
+
+
+@pytest.mark.parametrize("reach", FAR)
+@pytest.mark.parametrize("trials", [1, 9])
+def test_a_vertex_of_each_kind_of_set_is_found_from_any_distance(reach: float, trials: int) -> None:
+    """The direction is inside the normal cone of the vertex, however long it is made."""
+    one, two = constraints.Affine([[1.0, 0.0]], [0.4]), constraints.Affine([[1.0, 0.0], [0.0, 1.0]], [0.4, 0.8])
+    square = cocopt.Polyhedron([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [1.0, 1.0, 1.0, 1.0])
+    down, up = np.array([reach, -0.5 * reach]), np.array([reach, 0.5 * reach])
+    for K, g, y, vertex in [
+        (Simplex(2), one, down, [0.4, 0.6]),
+        (Simplex(2), two, down, [0.4, 0.6]),
+        (cocopt.CappedSimplex(2, 0.9), one, down, [0.4, 0.6]),
+        (Box(0.0, 1.0, dim=2), one, down, [0.4, 0.0]),
+        (Box(0.0, 1.0, dim=2), two, up, [0.4, 0.8]),
+        (square, two, up, [0.4, 0.8]),
+        (Ball(0, 1.0, dim=2), constraints.Affine([[1.0, 0.0]], [0.6]), up, [0.6, 0.8]),
+        (Ball(0, 1.0, dim=2), constraints.Affine([[1.0, 0.0], [0.0, 1.0]], [0.6, 0.5]), up, [0.6, 0.5]),
+        (Ellipsoid(0, np.diag([4.0, 1.0])), constraints.Affine([[1.0, 0.0]], [1.2]), up, [1.2, 0.8]),
+        (cocopt.L1Ball(0, 1.0, dim=2), constraints.Affine([[1.0, 0.0]], [0.6]), up, [0.6, 0.4]),
+        (Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 0.5), up, [0.2 * 5**0.5, 0.1 * 5**0.5]),
+    ]:
+        x = cocopt.project(K, g, np.tile(y, (trials, 1)))
+        np.testing.assert_allclose(x, np.tile(vertex, (trials, 1)), rtol=0, atol=1e-7, err_msg=repr((K, g)))
+
+
+@pytest.mark.parametrize("reach", FAR)
+@pytest.mark.parametrize("count", [20, 150], ids=["kernel", "daqp"])
+def test_targets_in_the_normal_cone_of_a_vertex_at_any_distance(count: int, reach: float) -> None:
+    """As above, but from where the rounding of the target exceeds the polyhedron."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        n = 6
+        z, N, A = rng.normal(size=n), np.linalg.qr(rng.normal(size=(n, n)))[0], rng.normal(size=(count, n))
+        g = constraints.Affine(np.concatenate([N, A]), np.concatenate([N @ z, A @ z + rng.uniform(0.1, 1.0, count)]))
+        x = cocopt.project(Box(-10.0, 10.0, dim=n), g, z + reach * rng.uniform(0.1, 1.0, n) @ N)
+        np.testing.assert_allclose(x, z, rtol=0, atol=1e-10)
+
+
+def test_far_targets_beside_an_interval() -> None:
+    """Where x = y − ν a is lost in the rounding of y altogether."""
+    interval = constraints.Affine([[1.0], [-1.0]], [-0.55, 5.0])
+    assert cocopt.project(Box(-np.inf, np.inf, dim=1), interval, [1e16]) == pytest.approx([-0.55])
+    assert cocopt.project(Halfspace([1.0], -0.55), constraints.Affine([[1.0]], [-1.0]), [1e16]) == pytest.approx([-1.0])
+
+
+def test_the_apex_of_a_cone_is_found_from_any_distance() -> None:
+    """No number in the data says what is small beside it."""
+    cone = constraints.Affine([[1.0, 0.3], [-0.2, 1.0]], [0.0, 0.0])
+    for reach in (1e-20, 1.0, 1e16, 1e100):
+        x = cocopt.project(Box(-np.inf, np.inf, dim=2), cone, reach * np.array([1.0, 1.3]))
+        assert np.abs(x).max() <= 1e-15 * min(reach, 1.0)
+
+
+def test_a_step_of_any_length_ends_at_a_vertex() -> None:
+    """CLASP over a polyhedron, and with persistent constraints, which have a kernel of their own."""
+    square = cocopt.Polyhedron([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [1.0, 1.0, 1.0, 1.0])
+    for K in (square, Box(-1.0, 1.0, dim=2)):
+        for window in (1, None):
+            for size in (1e16, 1e18, 1e40):
+                learner = cocopt.CLASP(K, window=window)
+                learner.ask()
+                learner.tell(cocopt.losses.Linear([-size, 0.5 * size]), constraints.Affine([[1.0, 0.0]], [0.75]))
+                np.testing.assert_allclose(learner.ask(), [0.75, -1.0], rtol=0, atol=1e-9)
+
+
+def test_a_target_too_far_to_be_projected_exactly_is_refused() -> None:
+    """Beyond what can be computed, an error says so."""
+    g = constraints.Affine([1.0, 1.0], 1.0)
+    for K in (Box(0.0, 1.0, dim=2), Ball(0, 1.0, dim=2), Ellipsoid(0, np.diag([4.0, 1.0]))):
+        for constraint in (g, constraints.NormBall([0.0, 0.0], 0.5)):
+            with pytest.raises(InvalidInput, match="too far away"):
+                cocopt.project(K, constraint, [1e160, -0.5e160])
+        with pytest.raises(InvalidInput, match="too large"):
+            cocopt.project(K, None, [1e160, -0.5e160])
+
+
+@pytest.mark.parametrize("reach", [1e4, 1e9, 1e15])
+def test_an_empty_round_far_away_is_recognised(reach: float) -> None:
+    """A failure in a step of one method leaves the trial to the next; the least violation decides."""
+    K, g = Ellipsoid(0, np.diag([0.25, 1.0])), constraints.NormBall([0.0, 5.0], 0.5)
+    with pytest.raises(InfeasibleRound, match=r"3\.5"):
+        cocopt.project(K, g, [reach, reach])
+    x = cocopt.project(K, g, [reach, reach], infeasible="nearest")
+    np.testing.assert_allclose(x, [0.0, 1.0], rtol=0, atol=1e-4)

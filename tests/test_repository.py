@@ -132,7 +132,7 @@ def test_unknown_names_are_attribute_errors() -> None:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    heavy = {"numba", "scipy", "cvxpy", "matplotlib", "daqp", "clarabel", "joblib", "typer", "rich"}
+    heavy = {"numba", "scipy", "cvxpy", "matplotlib", "daqp", "clarabel", "joblib", "typer", "rich", "sklearn", "river"}
     program = f"import sys, cocopt; print(*({heavy!r} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.split() == []

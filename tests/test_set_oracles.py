@@ -18,6 +18,7 @@ from cocopt import (
     ConvexSet,
     Ellipsoid,
     Halfspace,
+    Intersection,
     L1Ball,
     Polyhedron,
     Product,
@@ -29,7 +30,7 @@ from cocopt.geometry.infeasible import project_by_linear_oracle, project_by_sepa
 from cocopt.sets import Polyhedral
 
 inf = np.inf
-OWN = (Ball, Box, CappedSimplex, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex)
+OWN = (Ball, Box, CappedSimplex, Ellipsoid, Halfspace, Intersection, L1Ball, Polyhedron, Product, Simplex)
 ORACLES: dict[str, Callable[[ConvexSet], object]] = {
     "minimise_linear": lambda K: K.minimise_linear(np.zeros(K.dim)),
     "separate": lambda K: K.separate(np.zeros(K.dim)),
@@ -74,6 +75,12 @@ RANDOM: dict[str, Callable[[Any, int, float], ConvexSet]] = {
     "polyhedron, flat": flat_polyhedron,
     "product": lambda r, n, s: Product(
         [Simplex(n, s), random_ellipsoid(r, n, s), Product([flat_polyhedron(r, n, s), Ball(s, 0.0, dim=1)])]
+    ),
+    "intersection, flat": lambda r, n, s: Intersection(
+        [Simplex(n + 1, s), Halfspace(r.normal(size=n + 1), s), Box(0.0, s * 2.0 / (n + 1), dim=n + 1)]
+    ),
+    "intersection, curved": lambda r, n, s: Intersection(
+        [Ball(s * r.normal(size=n) / 2 / n, s), Box(-0.7 * s, 0.7 * s, dim=n), Halfspace(r.normal(size=n), 0.3 * s)]
     ),
 }
 

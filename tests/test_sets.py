@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.sets import by_cvxpy, ellipsoid_by_bisection, l1_exactly, simplex_exactly
 
-from cocopt import Ball, Box, ConvexSet, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
+from cocopt import Ball, Box, ConvexSet, Ellipsoid, Halfspace, Intersection, L1Ball, Polyhedron, Product, Simplex
 from cocopt.checks import check_set
 from cocopt.errors import EmptySet, InvalidInput
 
@@ -49,6 +49,12 @@ TABLE = {
     "product, polyhedral": lambda r, n, s: Product(
         [Halfspace(r.normal(size=n), s * r.normal()), Simplex(n, s), Box(-inf, s, dim=n), Simplex(1, s)]
     ),
+    "intersection, polyhedral": lambda r, n, s: Intersection(
+        [Box(-s, s, dim=n), Halfspace(r.normal(size=n), s * r.uniform(0.1, 1)), Box(s * r.uniform(-2, 0, n), inf)]
+    ),
+    "intersection, curved": lambda r, n, s: Intersection(
+        [Ball(s * r.normal(size=n) / 2 / n, s), Box(-0.7 * s, 0.7 * s, dim=n), Halfspace(r.normal(size=n), 0.3 * s)]
+    ),
 }
 
 every_set = pytest.mark.parametrize("name", TABLE)
@@ -75,7 +81,9 @@ def test_projection_by_its_identities(name, seed, n, unit):
     scale = size(K, y)
     assert K.contains(p).all()
     again = K.project(p)
-    if name == "polyhedron":  # its corners are solutions of equations, right to rounding times their condition
+    if (
+        name == "polyhedron" or "intersection" in name
+    ):  # its corners are solutions of equations, right to rounding times their condition
         np.testing.assert_allclose(again, p, rtol=0, atol=1e-12 * scale.max())
     else:
         assert np.array_equal(again, p)
@@ -114,7 +122,14 @@ def test_contract(name, n, unit):
     check_set(TABLE[name](np.random.default_rng(n), n, unit), trials=20)
 
 
-SIZES = {"ellipsoid": 300, "product": 300, "product, polyhedral": 300, "polyhedron": 30}
+SIZES = {
+    "intersection, polyhedral": 30,
+    "intersection, curved": 30,
+    "ellipsoid": 300,
+    "product": 300,
+    "product, polyhedral": 300,
+    "polyhedron": 30,
+}
 
 
 @every_set
@@ -235,7 +250,9 @@ def test_polyhedron_with_idle_zero_and_repeated_rows():
     A = [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1e6, 0.0], [0.0, 1.0]]
     K = Polyhedron(A, [1.0, 0.0, 1.0, 1e6, inf])
     np.testing.assert_allclose(K.project([3.0, 7.0]), [1.0, 7.0], atol=1e-14)
-    assert K.polyhedral().A.shape == (3, 2)
+    form = K.polyhedral()
+    assert form.A.shape == (0, 2)
+    np.testing.assert_array_equal(form.upper, [1.0, inf])
     whole = Polyhedron([[0.0, 0.0], [1.0, 2.0]], [1.0, inf])
     check_set(whole)
     assert np.array_equal(whole.project([3.0, 7.0]), [3.0, 7.0])

@@ -78,9 +78,9 @@ def test_a_user_defined_polyhedron_has_cones() -> None:
     own, builtin, y = OrthantWithBounds(3), Box(0.0, np.inf, dim=3), np.array([2.0, -1.0, 1.0])
     checks.check_set(own)
     assert own.conic
-    disc = constraints.NormBall([0.5, -0.5, 0.0], 1.0)
-    assert cocopt.explain(own, disc).startswith("clarabel: ")
-    np.testing.assert_allclose(cocopt.project(own, disc, y), cocopt.project(builtin, disc, y), rtol=0, atol=1e-12)
+    diamond = constraints.Norm1([0.5, -0.5, 0.0], 1.0)
+    assert cocopt.explain(own, diamond).startswith("clarabel: ")
+    np.testing.assert_allclose(cocopt.project(own, diamond, y), cocopt.project(builtin, diamond, y), rtol=0, atol=1e-12)
     with pytest.raises(InfeasibleRound) as caught:  # a black box, for which the least violation comes from cuts
         cocopt.project(own, constraints.Function(lambda x: x @ x + 0.25, lambda x: 2 * x), y)
     np.testing.assert_allclose(caught.value.least_violation, [0.25], rtol=1e-5)

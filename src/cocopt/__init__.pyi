@@ -44,6 +44,7 @@ from cocopt.sets import CappedSimplex as CappedSimplex
 from cocopt.sets import ConvexSet as ConvexSet
 from cocopt.sets import Ellipsoid as Ellipsoid
 from cocopt.sets import Halfspace as Halfspace
+from cocopt.sets import Intersection as Intersection
 from cocopt.sets import L1Ball as L1Ball
 from cocopt.sets import Orthant as Orthant
 from cocopt.sets import Polyhedron as Polyhedron

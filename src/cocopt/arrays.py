@@ -127,7 +127,9 @@ def require_moderate(name: str, array: Array) -> Array:
     if not math.isfinite(square):
         require_finite(name, array)
         largest = float(np.abs(array).max())
-        raise InvalidInput(f"{name}: expected numbers whose squares can be added up, got {largest:g}")
+        raise InvalidInput(
+            f"{name}: expected numbers whose squares can be added up, got {largest:g}, which is too large"
+        )
     return array
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import cvxpy as cp
 import numpy as np
 
-from cocopt import Ball, Box, CappedSimplex, Ellipsoid, Halfspace, L1Ball, Polyhedron, Product, Simplex
+from cocopt import Ball, Box, CappedSimplex, Ellipsoid, Halfspace, Intersection, L1Ball, Polyhedron, Product, Simplex
 
 TIGHT = {
     "tol_gap_abs": 1e-13,
@@ -58,6 +58,8 @@ def conditions(K, x, unit):
         root = np.linalg.cholesky(K.P)
         u = cp.Variable(K.dim)
         return [x == K.center / unit + (root / unit) @ u, cp.norm(u) <= 1]
+    if isinstance(K, Intersection):
+        return [condition for member in K.sets for condition in conditions(member, x, unit)]
     assert isinstance(K, Product)
     found, at = [], 0
     for part in K.sets:

@@ -18,7 +18,7 @@ from cocopt.solvers.solution import Solution
 from cocopt.threads import one_blas_thread
 from cocopt.tolerances import FAR_TARGET, POSITION
 
-__all__ = ["solve_conic", "stacked_cones"]
+__all__ = ["nearly_feasible_point", "solve_conic", "stacked_cones"]
 
 MAX_POLYAK_STEPS = 60  # towards a point that is nearly feasible
 SHORT_STEP = 1.0  # the share of its size by which such a point may still move: only orders of magnitude count
@@ -44,7 +44,7 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     With a ``metric`` S, x = point + S u, and the distance is ‖u‖.
     """
     K, constraint, point, *_ = request
-    center, unit = _nearly_feasible_point(request)
+    center, unit = nearly_feasible_point(request)
     cones = stacked_cones(K, constraint, center)
     if cones is None:
         return Solution(point, np.full(constraint.row_count, np.nan), UNCONVERGED)
@@ -62,7 +62,7 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
     return optimum.solution
 
 
-def _nearly_feasible_point(request: Request) -> tuple[Array, float]:
+def nearly_feasible_point(request: Request) -> tuple[Array, float]:
     """A point of K that nearly satisfies the constraint, and the order of the distance from the target to the solution.
 
     By steps to where the worst row's linear model is satisfied (Polyak). They begin at the projection of the target
@@ -126,6 +126,6 @@ def _solve_far_target(request: Request, cones: Cones, center: Array, share: floa
         optimum = minimise(nearer, cones, start=optimum, growth=part)
         optimum = optimum._replace(dual=optimum.dual / part)
         solution = optimum.solution
-        if is_unchanged(request.point, solution.point, previous, size(previous), UNCHANGED):
+        if is_unchanged(solution.point, previous, size(previous), UNCHANGED):
             return optimum._replace(solution=solution._replace(multipliers=solution.multipliers / part))
     return optimum._replace(solution=optimum.solution._replace(status=UNCONVERGED), error=np.inf)

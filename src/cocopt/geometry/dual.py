@@ -16,7 +16,7 @@ from cocopt.arrays import Array
 from cocopt.geometry.problem import Request, relative_violation
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT
+from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT, ROUNDING
 
 __all__ = ["solve_dual"]
 
@@ -38,12 +38,15 @@ class _DualPoint(NamedTuple):
 def solve_dual(request: Request) -> Solution:
     """One trial's request by its dual, for affine rows without a bound on the sum of their multipliers."""
     K, constraint, point, *_ = request
-    affine = constraint.affine()
-    assert affine is not None  # the ladder asks for affine rows
-    A, b = affine
-    norms = np.linalg.norm(A, axis=1)
+    affine, sparse = constraint.affine(), constraint.sparse_rows()
+    if sparse is not None:
+        A, b, norms = sparse.matrix(), sparse.b, sparse.norms
+    else:
+        assert affine is not None  # the ladder asks for affine rows
+        A, b, norms = *affine, np.linalg.norm(affine[0], axis=1)
     used = (norms > 0) & (b < np.inf)
-    rows, rhs, bounds = A[used] / norms[used, None], b[used] / norms[used], request.row_bounds[used] * norms[used]
+    rhs, bounds = b[used] / norms[used], request.row_bounds[used] * norms[used]
+    rows = A[used] / norms[used, None] if sparse is None else A[used].multiply(1.0 / norms[used, None]).tocsr()
 
     def evaluate(nu: Array) -> _DualPoint:
         x = K.project_unchecked(point - nu @ rows)
@@ -56,7 +59,10 @@ def solve_dual(request: Request) -> Solution:
     multipliers[used] = nu / norms[used]
     gap = float(nu @ np.abs(np.where(nu < bounds, r, 0.0)))
     feasible = not request.projects or relative_violation(K, constraint, x) <= FEASIBILITY
-    return Solution(x, multipliers, CONVERGED if feasible and gap <= OPTIMALITY_EXACT * scale * scale else UNCONVERGED)
+    # the rows bind to a share of the size of x, not of the distance; but no gap is less than its rounding
+    size = max(float(np.abs(x).max()), K.scale)
+    allowed = max(OPTIMALITY_EXACT * min(size, scale), ROUNDING * scale) * scale
+    return Solution(x, multipliers, CONVERGED if feasible and gap <= allowed else UNCONVERGED)
 
 
 def _maximise(

@@ -4,12 +4,14 @@ A request is solved in two stages. First all trials at once, by the compiled ker
 (`BATCH_METHODS`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
 its optimality conditions:
 
-1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
+1. kernel: compiled, for boxes, balls and polyhedra with up to thousands of rows (first stage only);
 2. curved: compiled, for one curved row, or one row over a curved set (first stage only);
-3. daqp: an active-set solver, for polyhedra with more rows;
-4. clarabel: an interior-point solver, for everything that has a conic form;
-5. dual: for affine rows over a set that is known by its projection alone;
-6. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
+3. newton: compiled, for a few curved rows, dense ones and several among them (first stage only);
+4. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
+5. daqp: an active-set solver, for polyhedra with more rows;
+6. clarabel: an interior-point solver, for everything that has a conic form;
+7. dual: for affine rows over a set that is known by its projection alone;
+8. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings, make_tuple, require_finite
 from cocopt.constraints import Constraint
-from cocopt.errors import InfeasibleRound
+from cocopt.errors import InfeasibleRound, InvalidInput
 from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
+from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
+from cocopt.geometry.sparse import solve_sparse_batch
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
@@ -36,8 +40,10 @@ from cocopt.tolerances import SATISFIED
 
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
 
-_ZERO = np.float64(0.0)
+FARTHEST = 1e150  # the squares of larger numbers overflow
 IN_CONFLICT = 1e-4  # rows whose violation is the largest but for this share are those in conflict
+
+_ZERO = np.float64(0.0)
 
 
 def _cuts_apply(request: Request) -> bool:
@@ -45,7 +51,12 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_curved)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (
+    solve_batch,
+    solve_curved,
+    solve_dense,
+    solve_sparse_batch,
+)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (
@@ -122,7 +133,7 @@ def _solve_remaining(request: Request, found: Batch) -> Projection:
     x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
     K, constraint = request.K, request.constraint
     if (status == NONFINITE).any():
-        require_finite("point", request.point)
+        _require_near(request.point)
         constraint.raise_nonfinite(request.point)
     todo = status != CONVERGED
     unbounded = request.max_multiplier is None and request.max_multiplier_sum is None
@@ -167,10 +178,21 @@ def _rows_in_conflict(request: Request, x: Array, trials: Any, least: Array) -> 
     return [np.flatnonzero(rows[i] >= worst[i] * (1.0 - IN_CONFLICT)).tolist() for i in trials.tolist()]
 
 
+def _require_near(point: Array) -> None:
+    """Raises if the target is not finite, or so far away that its length cannot be computed."""
+    require_finite("point", point)
+    largest = float(np.abs(point).max(initial=0.0))
+    if largest > FARTHEST:
+        raise InvalidInput(
+            f"point: expected a target with entries up to {FARTHEST:g}, got {largest:g}, "
+            "which is too far away to be projected exactly"
+        )
+
+
 def _project_onto_set(request: Request) -> tuple[Array, Any]:
     """P_K(point), and where that violates the constraint."""
     K, constraint, point, *_ = request
-    require_finite("point", point)
+    _require_near(point)
     shape = trial_shape(constraint, point)
     x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
     rows = constraint.rows(x)

@@ -10,15 +10,16 @@ from cocopt.arrays import Array
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
-from cocopt.geometry.conic import stacked_cones
+from cocopt.geometry.conic import nearly_feasible_point, stacked_cones
 from cocopt.geometry.derived import WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
 from cocopt.geometry.problem import Request
-from cocopt.geometry.scaled import row_scaled, size_of
+from cocopt.geometry.scaled import size_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
 from cocopt.solvers.cone_program import candidates
 from cocopt.solvers.qp import solve_qp
+from cocopt.solvers.scaling import row_scaled
 from cocopt.threads import matvec
 from cocopt.tolerances import FEASIBILITY
 
@@ -42,14 +43,15 @@ def least_violation(request: Request, unit: Array) -> LeastViolation | None:
     By a linear program if K and the constraint are polyhedral, by a cone program if they have a conic form, and by
     cutting planes otherwise.
     """
-    K, constraint, point, *_ = request
-    polyhedral, affine = K.polyhedral(), constraint.affine()
-    if polyhedral is not None and affine is not None and (unit > 0).all():
+    K, constraint, *_ = request
+    polyhedral, affine, sparse = K.polyhedral(), constraint.affine(), constraint.sparse_rows()
+    if polyhedral is not None and (affine is not None or sparse is not None) and (unit > 0).all():
         from cocopt.solvers import highs
 
-        return LeastViolation(*highs.least_violation(polyhedral, *affine, unit))
+        A, b = affine if sparse is None else (sparse.matrix(), sparse.b)  # type: ignore[misc]  # one of them is there
+        return LeastViolation(*highs.least_violation(polyhedral, A, b, unit))
     if K.conic and constraint.conic:
-        return _by_cones(K, constraint, unit, point)
+        return _by_cones(K, constraint, unit, nearly_feasible_point(request)[0])  # from a far target digits are lost
     if K.conic:
         return _by_cuts(request, K, unit)
     return _by_cuts_in_boxes(request, unit)

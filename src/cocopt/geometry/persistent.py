@@ -639,11 +639,10 @@ class PersistentIntersection(NamedTuple):
             added = np.where((added[:, :, None] == rows[:, None]).any(axis=-1), -1, added)
             more: Flags = np.asarray((added >= 0).any(axis=1))
             rows = np.concatenate([rows, added], axis=1)
-            for j in todo[feasible[own]] if self.curved else ():
-                i = trials[j]
-                found = self._worst_curved(i, x[i], binding[i])
-                if found is not None:
-                    binding[i], more[j] = (*binding[i], found), True
+            worst = self._worst_curved(x, active, binding)
+            for j in np.flatnonzero(worst[trials] >= 0):
+                i = int(trials[j])
+                binding[i], more[j] = (*binding[i], int(worst[i])), True
             todo = todo[more[todo]]
         working_set = self.working_set.copy()
         working_set[trials] = self._binding_rows(rows, x, trials)
@@ -673,25 +672,38 @@ class PersistentIntersection(NamedTuple):
             found = solve(Request(self.K, affine, y[trials], infeasible="nearest"))
             return found.point, found.feasible, found.method
         x, feasible, method = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
-        for j, i in enumerate(trials):
-            members: list[Constraint] = [] if affine is None else [affine.trials(j)]
-            members += [self._curved(c, i) for c in curved[j]]
+        alike: dict[tuple[int, ...], list[int]] = {}  # trials with the same curved constraints are solved together
+        for j, own in enumerate(curved):
+            alike.setdefault(own, []).append(j)
+        for own, places in alike.items():
+            at, index = trials[places], np.array(places)
+            members: list[Constraint] = [] if affine is None else [affine.trials(index)]
+            members += [self._curved(c, at) for c in own]
             if not members:
-                x[j] = self.K.project_unchecked(y[i])
+                x[places] = self.K.project_unchecked(y[at])
                 continue
-            found = solve(Request(self.K, Stack(members), y[i], infeasible="nearest"))
-            x[j], feasible[j], method = found.point, found.feasible, found.method
+            found = solve(Request(self.K, Stack(members), y[at], infeasible="nearest"))
+            x[places], feasible[places], method = found.point, found.feasible, found.method
         return x, feasible, method
 
-    def _worst_curved(self, i: int, x: Array, known: tuple[int, ...]) -> int | None:
-        """The curved constraint that x violates most in units of its terms; None if only those known are violated."""
-        worst, found = SATISFIED, None
-        for c in range(len(self.curved)):
-            if c not in known:
-                own = self._curved(c, i)
-                excess = float(np.max(own.rows_unchecked(x) / np.maximum(own.magnitude(x), 1e-300)))
-                if excess > worst:
-                    worst, found = excess, c
+    def _worst_curved(self, x: Array, active: Flags, known: list[tuple[int, ...]]) -> Integers:
+        """The curved constraint that each active trial violates most, in units of its terms, but for those known.
+
+        Entries of −1 stand for none.
+        """
+        B = x.shape[0]
+        worst, found = np.full(B, SATISFIED), np.full(B, -1)
+        points = x.reshape(*self.batch, self.K.dim)
+        for c, constraint in enumerate(self.curved):
+            rows = constraint.rows_unchecked(points)
+            if not (rows > 0.0).any():
+                continue
+            relative = rows / np.maximum(constraint.magnitude(points), 1e-300)
+            excess = np.broadcast_to(relative.max(axis=-1), self.batch).reshape(B)
+            fresh = active & (excess > worst)
+            for i in np.flatnonzero(fresh):
+                if c not in known[i]:
+                    worst[i], found[i] = excess[i], c
         return found
 
     def _binds(self, c: int, i: int, x: Array) -> bool:
@@ -699,8 +711,8 @@ class PersistentIntersection(NamedTuple):
         own = self._curved(c, i)
         return bool((own.rows_unchecked(x) >= -CURVED_BINDING_SLACK * own.magnitude(x)).any())
 
-    def _curved(self, c: int, i: int) -> Constraint:
-        """A curved constraint in one trial."""
+    def _curved(self, c: int, i: Any) -> Constraint:
+        """A curved constraint in one trial, or in several."""
         index = tuple(np.unravel_index(i, self.batch)) if self.batch else ()
         return trial_constraint(self.curved[c], self.batch, index)
 

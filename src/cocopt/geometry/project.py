@@ -14,7 +14,7 @@ from cocopt.arrays import (
     make_tuple,
     one_of,
     positive_int,
-    require_finite,
+    require_moderate,
     scalar,
 )
 from cocopt.constraints import Constraint
@@ -83,7 +83,9 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
     'kernel: compiled, one row over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 1.0))
     'curved: compiled, a norm ball over a box'
-    >>> explain(Box(0.0, 1.0, dim=2), constraints.SecondOrder([[1.0, 0.0]], [0.0], [0.0, 1.0], 1.0))
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.Quadratic([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0], -1.0))
+    "newton: compiled, Newton's method for one row, curved ones among them"
+    >>> explain(Box(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
     'clarabel: K and the constraint as stacked cones, an interior-point method'
     """
     check_arguments(K, constraint)
@@ -131,7 +133,7 @@ def _solve_checked(
     scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
-        return Projection(K.project_unchecked(require_finite("point", points)), "set", np.True_, np.float64(0.0))
+        return Projection(K.project_unchecked(require_moderate("point", points)), "set", np.True_, np.float64(0.0))
     request = make_tuple(Request, (K, constraint, points, None, None, infeasible, cuts, tol))
     try:
         return solve(request)

@@ -19,12 +19,13 @@ from cocopt.sets.base import ConvexSet
 from cocopt.solvers.cone_program import Candidate, candidates
 from cocopt.solvers.layout import layout
 from cocopt.solvers.polish import ActiveSurfaces, polish
+from cocopt.solvers.scaling import row_scaled
 from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.sparse import SparseMatrix
 from cocopt.threads import matvec
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
-__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "row_scaled", "size_of", "values_and_slopes"]
+__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "size_of", "values_and_slopes"]
 
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, per FAR_TARGET that the target is away
 INACCURATE = 2 * POSITION  # is added to the error of inaccurate optima: they rank behind all accurate ones
@@ -202,20 +203,3 @@ def distance(request: Request, in_set: Array, rows: Array, slopes: Array) -> flo
     size = max(float(np.abs(request.point).max()), float(np.abs(in_set).max()), 1e-300)
     away = in_set - request.point
     return min(max(math.sqrt(float(away @ away)) + to_rows, 1e-9 * size), 1e9 * size)
-
-
-def row_scaled(cones: Cones, point: Array, length: float) -> Cones:
-    """The same set in numbers of order 1: x is moved by the point, and x and b are divided by the length.
-
-    Each row, or cone of several rows, is divided by its largest coefficient of x, each auxiliary variable gets a unit
-    of its own, and rows without x are divided by their largest coefficient.
-    """
-    values, columns, starts, width = cones.matrix
-    x = np.concatenate([point, np.zeros(cones.aux)])
-    scaled, b, units = np.empty_like(values), np.empty_like(cones.b), np.empty_like(cones.b)
-    ends = layout(cones.cones).ends
-    kernels.scale_rows(
-        values, columns, starts, cones.b, ends, x, width - cones.aux, length, scaled, b, units, np.empty(width)
-    )
-    A = cones.matrix._replace(values=scaled)
-    return Cones(A, b, cones.E / units[:, None], cones.cones, cones.aux)

@@ -16,20 +16,28 @@ from cocopt.arrays import Array
 from cocopt.constraints import Affine
 from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
-from cocopt.geometry.conic import solve_conic
+from cocopt.geometry.conic import nearly_feasible_point, solve_conic
 from cocopt.geometry.curved import curved_applies, describe_curved
+from cocopt.geometry.dense import newton_applies
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
 from cocopt.geometry.problem import Projection, Request, relative_violation
+from cocopt.geometry.scaled import size_of
+from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.box import Box
+from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import FeasibleSolution, Solution
-from cocopt.tolerances import FEASIBILITY, SATISFIED
+from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
+
+VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
+NORMAL = 1e-5  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
+NEARER = (1e6, 1e3, 10.0)  # distances of the targets that are tried instead, in sizes; from afar the direction is right
 
 
 class Method(NamedTuple):
@@ -53,13 +61,24 @@ def _row_count(request: Request) -> int | None:
 
 def _kernel_applies(request: Request) -> bool:
     rows = _row_count(request)
-    return rows is not None and rows <= kernel_rows(request.K, request.projects)
+    return rows is not None and rows <= kernel_rows(request.K)
 
 
 def _describe_kernel(request: Request) -> str:
     K, M = request.K, request.constraint.row_count
     name = "a box" if type(K) is Box else "a ball" if type(K) is Ball else "a polyhedron"
     return f"compiled, {'one row' if M == 1 else f'{M} rows'} over {name}"
+
+
+def _describe_newton(request: Request) -> str:
+    M = request.constraint.row_count
+    return f"compiled, Newton's method for {'one row' if M == 1 else f'{M} rows'}, curved ones among them"
+
+
+def _describe_sparse(request: Request) -> str:
+    rows = request.constraint.sparse_rows()
+    assert rows is not None  # see `sparse_applies`
+    return f"compiled, Newton's method on the dual of {rows.row_count} rows with {rows.values.size} entries"
 
 
 def _daqp_applies(request: Request) -> bool:
@@ -83,7 +102,9 @@ def _clarabel_applies(request: Request) -> bool:
 
 
 def _dual_applies(request: Request) -> bool:
-    return request.constraint.affine() is not None and not np.isfinite(request.sum_bound)
+    constraint = request.constraint
+    affine = constraint.affine() is not None or constraint.sparse_rows() is not None
+    return affine and not np.isfinite(request.sum_bound)
 
 
 def _describe_dual(request: Request) -> str:
@@ -93,7 +114,9 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("sparse", sparse_applies, solve_sparse, _describe_sparse),
     Method("curved", curved_applies, None, describe_curved),
+    Method("newton", newton_applies, None, _describe_newton),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
@@ -110,10 +133,29 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 
     If none does, or where a method reports that there is no point, the least violation decides whether there is one.
     """
+    polyhedral = request.constraint.affine() is not None and request.K.polyhedral() is not None
+    start = None if polyhedral else _start_of_stages(request, VERY_FAR)
+    if start is not None:
+        return _solve_in_stages(request, methods, start)
+    try:
+        return _solve_near(request, methods)
+    except SolverFailure as failure:
+        start = _start_of_stages(request, NEARER[-1])
+        if start is not None:
+            with contextlib.suppress(SolverFailure):  # then the first failure says what happened
+                return _solve_in_stages(request, methods, start)
+        raise failure from None
+
+
+def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
+    """`solve_trial`, without stages of nearer targets."""
     tried: list[str] = []
-    suspected = False
+    suspected, failure = False, None
     for method, solution in _solutions(request, methods):
         tried.append(method.name)
+        if isinstance(solution, SolverFailure):
+            failure = solution
+            continue
         if solution.status == CONVERGED and _is_feasible(request, solution):
             return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
         if solution.status == INFEASIBLE and not suspected:
@@ -125,6 +167,8 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
     relaxed = _solve_relaxed(request, methods, margin=-FEASIBILITY) if request.projects else None
     if relaxed is not None:
         return relaxed
+    if isinstance(failure, CutLimit):
+        raise failure
     raise SolverFailure(f"project: no method ({', '.join(tried)}) returned a point that passed its optimality check")
 
 
@@ -140,11 +184,64 @@ def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[A
     return outcome.point, np.full(b.size, np.nan) if outcome.multipliers is None else outcome.multipliers
 
 
-def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Method, Solution]]:
-    """What each of the methods that apply returns, in their order."""
+def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Method, Solution | SolverFailure]]:
+    """What each of the methods that apply returns, in their order; an error in a step of its own is a failure of it."""
     for method in methods:
         if method.solve is not None and method.applies(request):
-            yield method, method.solve(request)
+            try:
+                yield method, method.solve(request)
+            except SolverFailure as failure:
+                yield method, failure
+
+
+def _start_of_stages(request: Request, distance: float) -> Array | None:
+    """A point that is nearly feasible, if the target is farther from it, in sizes, and both have conic forms."""
+    K, constraint, point, *_ = request
+    if np.abs(point).max() <= distance * K.scale or not (K.conic and constraint.conic):
+        return None
+    x, _ = nearly_feasible_point(request)
+    return x if np.abs(point - x).max() > distance * size_of(K, x) else None
+
+
+def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> Projection:
+    """One trial with a target that is very far away, from nearer ones (`cocopt.solvers.far_targets`).
+
+    A step reduces the error of x across the active surfaces, and along curved ones.
+    """
+    K, _, point, each, of_sum, *_ = request
+    for distance in NEARER:
+        for _ in range(MAX_STEPS):
+            size = size_of(K, x)
+            target, tau = nearer_target(point, x, size, distance)
+            part = float(tau[0])
+            bounds = [None if bound is None else part * bound for bound in (each, of_sum)]
+            try:
+                found = _solve_near(
+                    request._replace(point=target, max_multiplier=bounds[0], max_multiplier_sum=bounds[1]), methods
+                )
+            except SolverFailure:
+                break  # to nearer targets
+            change, x = float(np.abs(found.point - x).max()), found.point
+            # (at the least violation surfaces touch, and the position is ill-posed)
+            if change <= 0.1 * POSITION * size or not found.feasible:
+                multipliers = None if found.multipliers is None else found.multipliers / part
+                if not found.feasible or _is_normal(request, x, multipliers, part):
+                    return found._replace(multipliers=multipliers)
+                break
+    raise SolverFailure(
+        f"project: the target is too far away to be projected exactly, by {np.abs(point - x).max():.3g}; "
+        "x is also the projection of x + τ (point − x), 0 < τ < 1: project a nearer target"
+    )
+
+
+def _is_normal(request: Request, x: Array, multipliers: Array | None, part: float) -> bool:
+    """Whether point − x − Σ ν_i ∇g_i(x) is normal to K at x: added to x, that share of it is projected back onto x."""
+    K, constraint, point, *_ = request
+    if multipliers is None or not np.isfinite(multipliers).all():
+        return True
+    away = point - x - multipliers @ constraint.jacobian_unchecked(x)
+    moved = K.project_unchecked(x + part * away) - x
+    return bool(np.abs(moved).max() <= NORMAL * part * np.abs(point - x).max() + FEASIBILITY * size_of(K, x))
 
 
 def _is_feasible(request: Request, solution: Solution) -> bool:
@@ -168,18 +265,17 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
     least = least_violation(request, unit)
     if least is None or least.value <= margin:
         return None
-    slack = SATISFIED * unit
-    feasible = least.value <= FEASIBILITY
-    if feasible:
-        relaxation, violation = max(least.value, 0.0) * unit + slack, 0.0
-    else:
+    feasible, violation = least.value <= FEASIBILITY, 0.0
+    relaxation = max(least.value, 0.0) * unit + SATISFIED * unit
+    if not feasible:
         least = least_violation(request, np.ones_like(unit))
         if least is None or least.value <= 0.0:  # the two contradict each other: nothing is proven
             return None
-        violation = least.value
-        relaxation = violation + slack
-    with contextlib.suppress(CutLimit):  # where the relaxed rows only just meet: the point of least violation is known
-        for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
-            if solution.status == CONVERGED:
-                return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
+        # (the rows' terms may be larger at this point than at those above)
+        feasible = relative_violation(K, constraint, least.point) <= FEASIBILITY
+        violation = 0.0 if feasible else least.value
+        relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
+    for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
+        if isinstance(solution, Solution) and solution.status == CONVERGED:
+            return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
     return None if feasible else Projection(least.point, "least", feasible, violation)

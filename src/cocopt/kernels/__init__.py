@@ -28,8 +28,10 @@ __all__ = ["compile_all", "contiguous"]
 # The modules of kernels and what each defines; those that take longest to compile come first.
 _KERNELS = {
     "persistent": (),  # its users import the package
+    "dense.project": ("newton_rows",),
     "simd.box_rows": ("box_rows_simd",),
     "rows_sum": ("ball_rows_sum", "box_rows_sum"),
+    "sparse": ("sparse_project",),
     "polyhedron": ("polyhedron_rows",),
     "ball": ("ball_rows",),
     "rows": ("box_rows",),
@@ -51,10 +53,14 @@ _KERNELS = {
     "curved.box": ("box_norm_ball",),
     "ledger": ("add_round",),
     "ledger_fold": ("fold",),
-    "values": ("affine_rows", "norm_loss"),
+    "values": ("affine_rows", "norm_loss", "sparse_rows"),
     "violation": ("affine_violation",),
 }
-_MEMORY = {"simd.lanes": ("lane_memory",), "workspace": ("workspace_memory",)}
+_MEMORY = {
+    "dense.problem": ("newton_memory",),
+    "simd.lanes": ("lane_memory",),
+    "workspace": ("workspace_memory",),
+}
 _MODULE_OF = {name: module for module, names in (_KERNELS | _MEMORY).items() for name in names}
 
 

@@ -17,26 +17,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, expanded, njit
+from cocopt.kernels.far_targets import MAX_STAGES, is_lost, is_near, move_target_closer, next_length, smallest_size
 from cocopt.kernels.ldl import factorise, remove_from_factor, solve_factored, update_factor
 from cocopt.kernels.line import Line, find_root, limit_at_infinity
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, TOUCHING, UNCONVERGED
-from cocopt.kernels.vectors import clip, distance, dot, norm
+from cocopt.kernels.vectors import clip, dot, norm
 from cocopt.kernels.workspace import ACTIVE, AT_BOUND, INACTIVE, workspace_views
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
+from cocopt.tolerances import FEASIBILITY, NEVER_BINDS
 
 __all__ = [
     "DualProblem",
     "dot",
     "hinge_prox_box",
     "maximise_dual",
-    "move_target_closer",
     "normalise",
     "over_bounds",
+    "rows_hold",
     "store_columns",
 ]
 
 MIN_ROWS_BY_COLUMNS = 8  # from so many rows on A x is computed column by column
+UPDATE_COST = 6  # that of one update of the factor, for as many rows as coordinates, in units of a new factor's over 2n
 MAX_UPDATES = 4  # after more steps than this z is computed anew from the multipliers before a result is accepted
 
 
@@ -129,19 +131,6 @@ def compute_residuals(work, count, x):
         work.residual[i] = dot(work.rows[i], x) - work.rhs[i]
 
 
-@njit
-def move_target_closer(y, x, length, target):
-    """target = x + τ (y − x), so that it is ``length`` away from x; returns τ.
-
-    x stays its projection for every τ from 0 to 1 (its hinge prox, if max_multiplier is multiplied by τ), and comes
-    with more digits if τ (y − x) is short.
-    """
-    tau = min(1.0, length / max(distance(x, y), 1e-300))
-    for j in range(x.shape[0]):
-        target[j] = x[j] + tau * (y[j] - x[j])
-    return tau
-
-
 @borrowing
 def list_active_rows(work, count):
     """Lists the rows whose state is ACTIVE; returns their number."""
@@ -187,21 +176,21 @@ def compute_z(problem, work, nu, active_count):
 
 @borrowing
 def clip_to_bounds(problem, work, x):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, the sum of their places.
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖ and how many entries of free changed.
 
-    (If only one changed, that is where. No branches, so that this becomes vector code.)
+    ``direction`` is what they changed by. (No branches, so that this becomes vector code.)
     """
-    z, free = work.z, work.free
-    square, changes, places = 0.0, 0, 0
+    z, free, change = work.z, work.free, work.direction
+    square, changes = 0.0, 0
     for j in range(z.shape[0]):
         p = clip(z[j], problem.lower[j], problem.upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
-        other = 1 if f != free[j] else 0
-        changes, places = changes + other, places + other * j
+        change[j] = f - free[j]
+        changes += 1 if f != free[j] else 0
         free[j] = f
         square += p * p
-    return np.sqrt(square), changes, places
+    return np.sqrt(square), changes
 
 
 @borrowing
@@ -214,16 +203,23 @@ def count_free(free):
 
 
 @borrowing
-def update_free(work, active_count, factored, changes, changed):
-    """Adapts the factor to coordinates that became free or met a bound; returns of how many rows it is valid."""
-    if changes != 1 or factored != active_count or active_count <= 2:
+def update_free(work, active_count, factored, changes):
+    """Adapts the factor to coordinates that became free or met a bound; returns of how many rows it is valid.
+
+    One update each, those that became free first; if they are many, to factorise anew is faster.
+    """
+    change, w, n = work.direction, work.newton_step, work.free.shape[0]
+    if factored != active_count or active_count <= 2 or UPDATE_COST * changes > n + active_count:
         return 0
-    w = work.newton_step
-    for p in range(active_count):
-        w[p] = work.rows[work.active[p], changed]
-    zero = np.int64(0)
-    valid = update_factor(work.factor, active_count, zero, zero, 2.0 * work.free[changed] - 1.0, w)
-    return active_count if valid else 0
+    zero, valid, weight = np.int64(0), factored, 1.0
+    for _ in range(2):
+        for j in range(n):
+            if change[j] == weight:
+                for p in range(valid):
+                    w[p] = work.rows[work.active[p], j]
+                valid = update_factor(work.factor, valid, zero, zero, weight, w)
+        weight = -1.0
+    return valid
 
 
 @borrowing
@@ -367,11 +363,12 @@ def maximise_dual(problem, work, nu, x):
     for _ in range(60 + 8 * count):
         if updates == 0:
             multiplier_sum = compute_z(problem, work, nu, active_count)
-        x_norm, changes, changed = clip_to_bounds(problem, work, x)
+        x_norm, changes = clip_to_bounds(problem, work, x)
         if changes > 0:
-            factored = update_free(work, active_count, factored, changes, changed)
+            factored = update_free(work, active_count, factored, changes)
         size = problem.target_norm + x_norm
-        noise = eps * (size + multiplier_sum)
+        # (where z is not clipped y is at most ‖x‖ + Σ|ν_i|; where it is clipped its rounding does not matter)
+        noise = 2.0 * eps * (x_norm + multiplier_sum)
         vanish, largest = check_active_residuals(work, active_count, x, noise, eps)
         joining = -1
         if vanish or (problem.eager and changes > 0 and active_count < count_free(work.free)):
@@ -414,25 +411,46 @@ def maximise_dual(problem, work, nu, x):
     return UNCONVERGED
 
 
+@borrowing
+def rows_hold(work, count, equalities, size):
+    """Whether the residuals, of a point of this size, are as small as promised; those of rows AT_BOUND need not be."""
+    hold = True
+    for i in range(count):
+        r = abs(work.residual[i]) if i < equalities else work.residual[i]
+        small = r <= 0.5 * FEASIBILITY * max(size, abs(work.rhs[i]))
+        hold = hold and (small or work.row_state[i] == AT_BOUND)
+    return hold
+
+
 @expanded
 def maximise_dual_in_stages(problem, work, multiplier, x):
-    """`maximise_dual`, and where y is far away once more from a target that is near; returns (status, ν).
+    """`maximise_dual`, and where y is far away again from nearer and nearer targets; returns (status, ν).
 
     y − Aᵀν has then lost digits that x can have, but ν has not: ν is that of the first stage.
     """
-    y, y_norm, lower, upper, count, equalities, eager = problem
-    nu, status = multiplier, UNCONVERGED
-    for stage in range(2):
+    y, _, lower, upper, count, equalities, eager = problem
+    nu, status, target, tau, smallest, x_norm = multiplier, UNCONVERGED, problem.target, 1.0, 0.0, 0.0
+    for stage in range(MAX_STAGES):
         status = maximise_dual(problem, work, multiplier, x)
         x_norm = norm(x)
-        if stage == 1 or status != CONVERGED or y_norm <= FAR_TARGET * x_norm or x_norm == 0.0:
-            break
-        nu, target = multiplier.copy(), np.empty(x.shape[0])
-        tau = move_target_closer(y, x, x_norm, target)
+        total = 0.0
         for i in range(count):
-            multiplier[i] *= tau
-            work.max_multiplier[i] *= tau if work.max_multiplier[i] < np.inf else 1.0
+            total += abs(multiplier[i])
+        if total == 0.0 or is_near(problem.target_norm, x_norm, smallest):
+            break
+        if stage == 0:
+            nu, target = multiplier.copy(), np.empty(x.shape[0])
+            smallest = smallest_size(lower, upper, work.rhs, count)
+        if status != CONVERGED and not is_lost(problem.target_norm, x_norm, smallest):
+            break
+        before = tau
+        tau = move_target_closer(y, x, next_length(problem.target_norm, x_norm, smallest), target)
+        for i in range(count):
+            multiplier[i] *= tau / before
+            work.max_multiplier[i] *= tau / before if work.max_multiplier[i] < np.inf else 1.0
         problem = DualProblem(target, norm(target), lower, upper, count, equalities, eager)
+    if status == CONVERGED and not rows_hold(work, count, equalities, max(x_norm, smallest)):
+        status = UNCONVERGED
     return status, nu
 
 

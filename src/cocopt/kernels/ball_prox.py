@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, expanded, njit
-from cocopt.kernels.active_set import DualProblem, maximise_dual, move_target_closer, normalise, store_columns
+from cocopt.kernels.active_set import DualProblem, maximise_dual, normalise, store_columns
+from cocopt.kernels.far_targets import MAX_STAGES, is_near, move_target_closer, next_length
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import distance, dot, norm
 from cocopt.kernels.workspace import AT_BOUND, INACTIVE, workspace_views
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS, ROUNDING
+from cocopt.tolerances import FEASIBILITY, NEVER_BINDS, ROUNDING
 
 __all__ = ["hinge_prox_ball"]
 
@@ -90,11 +91,14 @@ def scale_multiplier_bounds(s, work, nu):
 
 
 @borrowing
-def write_result(K, constraint, s, work, x, nu):
-    """x and the multipliers in the units of the problem as it was given."""
+def write_result(K, y, constraint, s, work, x, nu):
+    """x and the multipliers in the units of the problem as it was given; y itself if nothing binds."""
     _, b, max_multiplier = constraint
+    total = 1.0 - s
+    for i in range(b.shape[0]):
+        total += nu[i]
     for j in range(x.shape[0]):
-        x[j] += K[0][j]
+        x[j] = x[j] + K[0][j] if total > 0.0 else y[j]
     for i in range(b.shape[0]):
         unscaled = nu[i] / max(s, 1e-170) if nu[i] > 0.0 else 0.0
         given = max_multiplier[i] if b[i] < 0.0 else 0.0
@@ -145,19 +149,40 @@ def _hinge_prox_ball(K, y, constraint, memory, x, nu):
             break
     else:
         return UNCONVERGED
-    write_result(K, constraint, np.sqrt(sigma), work, x, nu)
+    write_result(K, y, constraint, np.sqrt(sigma), work, x, nu)
     return status
+
+
+@borrowing
+def is_feasible(K, constraint, nu, x):
+    """Whether x is in the ball and satisfies the rows as promised, but for those whose multiplier is at its bound."""
+    (center, radius), (A, b, max_multiplier) = K, constraint
+    x_norm, half = norm(x), 0.5 * FEASIBILITY
+    feasible = distance(x, center) <= radius + half * max(x_norm, radius)
+    for i in range(b.shape[0]):
+        small = dot(A[i], x) - b[i] <= half * max(norm(A[i]) * x_norm, abs(b[i]))
+        feasible = feasible and (small or nu[i] >= (1.0 - FEASIBILITY) * max_multiplier[i])
+    return feasible
 
 
 @expanded
 def hinge_prox_ball(K, y, constraint, memory, x, nu):
-    """The hinge prox of y in x, its multipliers in ν; returns a status. K = (center, radius)."""
-    status = _hinge_prox_ball(K, y, constraint, memory, x, nu)
+    """The hinge prox of y in x, its multipliers in ν; returns a status. K = (center, radius).
+
+    From far away in stages (`cocopt.kernels.far_targets`): x has lost digits that it can have, but ν has not.
+    """
+    A, b, max_multiplier = constraint
     center, radius = K
-    if status == CONVERGED and distance(y, center) > FAR_TARGET * radius and radius > 0.0:
-        # x has lost digits that it can have, but ν has not: go on for x from a target that is near
-        A, b, max_multiplier = constraint
-        target = np.empty(y.shape[0])
-        tau = move_target_closer(y, x, radius, target)
-        status = _hinge_prox_ball(K, target, (A, b, tau * max_multiplier), memory, x, np.empty(b.shape[0]))
+    target, last, most, length = y, nu, max_multiplier, distance(y, center)
+    status = UNCONVERGED
+    for stage in range(MAX_STAGES):
+        status = _hinge_prox_ball(K, target, (A, b, most), memory, x, last)
+        if status != CONVERGED or radius == 0.0 or is_near(length, radius, 0.0):
+            break
+        if stage == 0:
+            target, last = np.empty(y.shape[0]), np.empty(b.shape[0])
+        length = next_length(length, radius, 0.0)
+        most = move_target_closer(y, x, length, target) * max_multiplier
+    if status == CONVERGED and not is_feasible(K, (A, b, most), last, x):
+        status = UNCONVERGED
     return status

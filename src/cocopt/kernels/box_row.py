@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, njit
+from cocopt.kernels.far_targets import MAX_STAGES, is_near, move_target_closer, next_length, smallest_size
 from cocopt.kernels.line import (
     MANY_COORDINATES,
     Line,
@@ -17,12 +18,11 @@ from cocopt.kernels.line import (
     limit_at_infinity,
     split_coordinates,
     sums_at_zero,
-    value_and_slope,
 )
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import clip
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY
+from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["box_row_prox"]
 
@@ -95,41 +95,68 @@ def least_point(line, x):
     return square
 
 
-@borrowing
-def project_again(line, tol, x):
-    """Projects x, which nearly satisfies the row, once more: y − ν a had lost digits that x can have."""
-    _, lower, upper, a, b = line
-    near = Line(x, lower, upper, a, b)
-    h, slope = value_and_slope(near, 0.0)
-    if h > tol:
-        step, _ = find_root(near, np.inf, tol, h, slope)
-        for j in range(x.shape[0]):
-            x[j] = clip(x[j] - step * a[j], lower[j], upper[j])
+class Answer(NamedTuple):
+    """The prox of one target, in one stage."""
+
+    nu: Any
+    status: Any
+    exact: Any  # whether it is the target, clipped: then x has all its digits
+    y_norm: Any
+    x_norm: Any
 
 
 @njit
-def box_row_prox(line, max_multiplier, x):
-    """The prox of one trial in x; returns (ν, status)."""
+def prox_in_one_stage(line, max_multiplier, x):
+    """The prox in x, whatever the distance of the target."""
     n, b = line.y.shape[0], line.b
     eps = rounding(n)
     if n < MANY_COORDINATES:
         verdict, nu, h, tol, sums = find_multiplier(line, max_multiplier, eps)
     else:
         verdict, nu, h, tol, sums = find_multiplier_many(line, max_multiplier, eps)
+    y_norm = np.sqrt(sums.y_sq)
     if verdict != UNCONVERGED:
         for j in range(n):
             x[j] = clip(line.y[j], line.lower[j], line.upper[j])
-        return nu, verdict
-    x_sq = move_and_clip(line, nu, x)
-    if nu == max_multiplier:
-        return nu, CONVERGED
-    if not abs(h) <= 16.0 * tol:
-        least = limit_at_infinity(line)
-        if least > -tol:
-            x_sq = least_point(line, x)
-            empty = least > FEASIBILITY * (np.sqrt(sums.a_sq * x_sq) + abs(b))
-            return np.inf, INFEASIBLE if empty else CONVERGED
-        return nu, UNCONVERGED
-    if sums.y_sq > FAR_TARGET * FAR_TARGET * x_sq:
-        project_again(line, eps * (np.sqrt(sums.a_sq * x_sq) + abs(b)), x)
-    return nu, CONVERGED
+        return Answer(nu, verdict, True, y_norm, y_norm)
+    x_norm = np.sqrt(move_and_clip(line, nu, x))
+    norm_a, status = np.sqrt(sums.a_sq), CONVERGED
+    if nu != max_multiplier and not abs(h) <= 16.0 * tol:
+        least, status = limit_at_infinity(line), UNCONVERGED
+        if least > -eps * (norm_a * x_norm + abs(b)):
+            x_norm = np.sqrt(least_point(line, x))
+            empty = least > FEASIBILITY * (norm_a * x_norm + abs(b))
+            nu, status = np.inf, INFEASIBLE if empty else CONVERGED
+    return Answer(nu, status, status == INFEASIBLE, y_norm, x_norm)
+
+
+@borrowing
+def row_holds(line, smallest, x):
+    """Whether x satisfies the row as promised."""
+    a_sq, x_sq, h = 0.0, smallest * smallest, -line.b
+    for j in range(x.shape[0]):
+        a_sq += line.a[j] * line.a[j]
+        x_sq += x[j] * x[j]
+        h += line.a[j] * x[j]
+    return h <= 0.5 * FEASIBILITY * max(np.sqrt(a_sq * x_sq), abs(line.b))
+
+
+@njit
+def box_row_prox(line, max_multiplier, x):
+    """The prox of one trial in x; returns (ν, status). From far away in stages (`cocopt.kernels.far_targets`)."""
+    nu, status, exact, y_norm, x_norm = prox_in_one_stage(line, max_multiplier, x)
+    if exact or status != CONVERGED or is_near(y_norm, x_norm, 0.0):
+        return nu, status
+    y, lower, upper, a, b = line
+    target, most, rhs = np.empty(y.shape[0]), max_multiplier, np.empty(1)
+    rhs[0] = abs(b) / max(np.sqrt(np.sum(a * a)), 1e-300)
+    smallest = smallest_size(lower, upper, rhs, 1)
+    for _ in range(MAX_STAGES):
+        tau = move_target_closer(y, x, next_length(y_norm, x_norm, smallest), target)
+        most = tau * max_multiplier if max_multiplier < np.inf else np.inf
+        last, status, exact, y_norm, x_norm = prox_in_one_stage(Line(target, lower, upper, a, b), most, x)
+        if exact or status != CONVERGED or is_near(y_norm, x_norm, smallest):
+            break
+    if status == CONVERGED and last < most and not row_holds(line, smallest, x):
+        status = UNCONVERGED
+    return (nu if status != INFEASIBLE else np.inf), status

@@ -177,7 +177,7 @@ def ball_row_prox(trial, max_multiplier, x):
 
     The four cases follow one another, hence its length.
     """
-    radius, b = trial.radius, trial.b
+    radius, a, b = trial.radius, trial.a, trial.b
     products = inner_products(trial)
     a_sq, z_sq, az, ac, c_sq = products
     if not (a_sq + z_sq < np.inf and b > -np.inf):
@@ -199,7 +199,8 @@ def ball_row_prox(trial, max_multiplier, x):
         return np.inf, INFEASIBLE if empty else CONVERGED
     far = ROUNDING * norm_z > 0.01 * FEASIBILITY * radius  # then x loses digits that it can have
     height = offset / max(norm_a, 1e-300)  # of the plane above the center
-    c, d_sq = split_along_row(trial, products)
+    c, d_sq = split_along_row(trial, products)  # (d is 0 on a line, where nothing is orthogonal to a)
+    d_sq = d_sq if x.shape[0] > 1 else 0.0
     if az > offset and d_sq + height * height <= radius * radius:
         nu = (az - offset) / max(a_sq, 1e-300)
         project_onto_plane(trial, nu, a_sq, far, x)
@@ -213,6 +214,9 @@ def ball_row_prox(trial, max_multiplier, x):
     combine(trial, foot - stretch * c, stretch, x)
     if far:
         project_again_onto_rim(trial, foot, rim, a_sq, x)
+        excess = (dot(a, x) - b) if b < np.inf else 0.0
+        if excess > 0.5 * FEASIBILITY * max(norm_a * (norm_c + radius), abs(b)):
+            return 0.0, UNCONVERGED
     return (az / norm_a - height * d_norm / max(rim, 1e-300)) / norm_a if rim > 0.0 else np.inf, CONVERGED
 
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 
 from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels.far_targets import MAX_STAGES, is_near, move_target_closer, next_length
 from cocopt.kernels.line import CHUNK, MANY_COORDINATES, sample, sample_size
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
+from cocopt.tolerances import FEASIBILITY, NEVER_BINDS
 
 __all__ = ["simplex_halfspace", "simplex_row"]
 
@@ -80,7 +81,8 @@ def search(y, a, b, total, max_multiplier, tol, fixed):
     unit = (largest + total) / norm  # the order of a multiplier that changes the largest entry
     for step in range(200):
         # where the slope is lost in rounding, h is flat: try a larger ν
-        trial = nu + h / max(slope, 1e-300) if slope > 1e-14 * a_sq else lo
+        # (the compiler may divide before it compares: what is added is lost in rounding, but no quotient overflows)
+        trial = nu + h / (slope + (1e-31 * a_sq + 1e-290)) if slope > 1e-14 * a_sq else lo
         if trial >= hi and not bound_tried and max_multiplier < np.inf:
             bound_tried, trial = True, max_multiplier
         elif not lo < trial < hi or (step > 12 and step % 2 == 0):
@@ -179,8 +181,9 @@ def search_many(y, a, b, total, max_multiplier, tol):
     return search(y, a, b, total, max_multiplier, tol, NO_SUMS)
 
 
-def _simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
-    """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status.
+@njit
+def _prox_in_one_stage(y, total, a, b, max_multiplier, x):
+    """(ν, status, ‖y‖, ‖x‖): the prox in x whatever the distance of the target; ‖x‖ = ‖y‖ if x is y itself.
 
     Its complexity exceeds the guide: each short loop counts, and calls with arrays would take as long as the loops.
     """
@@ -193,49 +196,71 @@ def _simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
         s += y[j]
         inner += a[j] * y[j]
         lowest = y[j] if y[j] < lowest else lowest
-    nu[0] = 0.0
-    status[0] = NONFINITE
     if not (a_sq + y_sq < np.inf and b > -np.inf):
-        return
+        return 0.0, NONFINITE, 0.0, 0.0
     if a_sq == 0.0 and b < 0.0 and max_multiplier == np.inf:
-        status[0] = INFEASIBLE
-        return
-    eps = rounding(n)
+        return 0.0, INFEASIBLE, 0.0, 0.0
+    eps, y_norm = rounding(n), np.sqrt(y_sq)
     level = b if b < np.inf and a_sq > 0.0 else NEVER_BINDS
     row = a_max * total + abs(b) if level < NEVER_BINDS else 0.0
-    tol = eps * (row + np.sqrt(a_sq * y_sq))
-    status[0] = CONVERGED
+    tol = eps * (row + np.sqrt(a_sq) * y_norm)
     if lowest >= 0.0 and abs(s - total) <= eps * total and inner - level <= tol:
         for j in range(n):
             x[j] = y[j]
-        return
+        return 0.0, CONVERGED, y_norm, y_norm
     if n < MANY_COORDINATES:
-        nu[0], tau, h = search(y, a, level, total, max_multiplier, tol, NO_SUMS)
+        nu, tau, h = search(y, a, level, total, max_multiplier, tol, NO_SUMS)
     else:
-        nu[0], tau, h = search_many(y, a, level, total, max_multiplier, tol)
+        nu, tau, h = search_many(y, a, level, total, max_multiplier, tol)
     x_sq = 0.0
     for j in range(n):
-        z = y[j] - nu[0] * a[j] - tau
+        z = y[j] - nu * a[j] - tau
         x[j] = z if z > 0.0 else 0.0
         x_sq += x[j] * x[j]
-    if nu[0] > 0.0 and eps * nu[0] * np.sqrt(a_sq) > 0.1 * FEASIBILITY * (total + np.sqrt(y_sq)):
-        status[0] = UNCONVERGED  # rounding of ν a exceeds what is promised
-    if h > 16.0 * tol and nu[0] < max_multiplier:
+    status = CONVERGED
+    if nu > 0.0 and eps * nu * np.sqrt(a_sq) > 0.1 * FEASIBILITY * (total + y_norm):
+        status = UNCONVERGED  # rounding of ν a exceeds what is promised
+    if h > 16.0 * tol and nu < max_multiplier:
         least = np.inf
         for j in range(n):
             least = min(least, a[j])
         least = total * least - level
-        status[0] = INFEASIBLE if least > FEASIBILITY * row else status[0] if h <= FEASIBILITY * row else UNCONVERGED
-    elif h < -16.0 * tol and nu[0] > 0.0:
-        status[0] = UNCONVERGED
-    if status[0] == CONVERGED and y_sq > FAR_TARGET * FAR_TARGET * x_sq:
-        # y − ν a − τ has lost digits that x can have: project the result, which is near, once more
-        again, tau, h = search(
-            x, a, level if nu[0] < max_multiplier else NEVER_BINDS, total, np.inf, eps * row, NO_SUMS
-        )
-        for j in range(n):
-            z = x[j] - again * a[j] - tau
-            x[j] = z if z > 0.0 else 0.0
+        status = INFEASIBLE if least > FEASIBILITY * row else status if h <= FEASIBILITY * row else UNCONVERGED
+    elif h < -16.0 * tol and nu > 0.0:
+        status = UNCONVERGED
+    return nu, status, y_norm, np.sqrt(x_sq)
+
+
+@njit
+def _is_feasible(total, a, b, row_binds, x):
+    """Whether x adds up to the total and satisfies the row, if it binds, as promised."""
+    s, a_max, h = 0.0, 0.0, -b if b < np.inf else -NEVER_BINDS
+    for j in range(x.shape[0]):
+        s += x[j]
+        a_max = abs(a[j]) if abs(a[j]) > a_max else a_max
+        h += a[j] * x[j]
+    half = 0.5 * FEASIBILITY
+    return abs(s - total) <= half * total and (not row_binds or h <= half * max(a_max * total, abs(b)))
+
+
+def _simplex_halfspace(y, total, a, b, max_multiplier, x, nu, status):
+    """K = {x ≥ 0, Σx = total}; returns x, the row's multiplier and a status.
+
+    From far away in stages (`cocopt.kernels.far_targets`).
+    """
+    n = y.shape[0]
+    least = total / np.sqrt(n)  # the length of the shortest point of K
+    nu[0], status[0], y_norm, x_norm = _prox_in_one_stage(y, total, a, b, max_multiplier, x)
+    if status[0] == CONVERGED and not is_near(y_norm, x_norm, least):
+        last, most, target = nu[0], max_multiplier, np.empty(n)
+        for _ in range(MAX_STAGES):
+            tau = move_target_closer(y, x, next_length(y_norm, x_norm, least), target)
+            most = tau * max_multiplier if max_multiplier < np.inf else np.inf
+            last, status[0], y_norm, x_norm = _prox_in_one_stage(target, total, a, b, most, x)
+            if status[0] != CONVERGED or is_near(y_norm, x_norm, least):
+                break
+        if status[0] == CONVERGED and not _is_feasible(total, a, b, last < most, x):
+            status[0] = UNCONVERGED
 
 
 simplex_row = njit(_simplex_halfspace)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cocopt.arrays import Array, as_integers, describe, nonnegative_int, positive_int
-from cocopt.constraints import Constraint
+from cocopt.constraints import Constraint, Stack
 from cocopt.errors import InvalidInput
 from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
@@ -328,6 +328,22 @@ def _is_pair(value: Any) -> bool:
     return (loss is None or isinstance(loss, Loss)) and (constraint is None or isinstance(constraint, Constraint))
 
 
+def _stack_nested(flat: list[Any], shape: tuple[int, ...]) -> Constraint | None:
+    """Stacks of the same members, names and weights as one such stack; None if they differ, or are no stacks."""
+    first = flat[0]
+    if not isinstance(first, Stack) or not all(type(one) is Stack and one.is_alike(first) for one in flat):
+        return None
+    parts = [_as_objects([one.members[i] for one in flat], shape) for i in range(len(first.members))]
+    return first.with_members([_stack(part, MixedConstraint) for part in parts])
+
+
+def _as_objects(members: list[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of these objects, of that shape."""
+    array = np.empty(len(members), dtype=object)
+    array[:] = members
+    return array.reshape(shape)
+
+
 def _stack(members: NDArray[Any], mixed: Callable[[NDArray[Any]], Any]) -> Any:
     """An array of losses, or of constraints, as one object with the axes of the array as its leading axes.
 
@@ -339,6 +355,9 @@ def _stack(members: NDArray[Any], mixed: Callable[[NDArray[Any]], Any]) -> Any:
         return None
     if any(missing):
         raise InvalidInput("round: expected a loss (or a constraint) in every trial or in none, got both")
+    nested = _stack_nested(flat, members.shape)
+    if nested is not None:
+        return nested
     cls, shapes, _ = layout = _layout(flat[0])
     if not shapes or any(_layout(member) != layout for member in flat):
         return mixed(members)

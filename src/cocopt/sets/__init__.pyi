@@ -6,6 +6,7 @@ from cocopt.sets.box import Box as Box
 from cocopt.sets.capped_simplex import CappedSimplex as CappedSimplex
 from cocopt.sets.ellipsoid import Ellipsoid as Ellipsoid
 from cocopt.sets.halfspace import Halfspace as Halfspace
+from cocopt.sets.intersection import Intersection as Intersection
 from cocopt.sets.l1ball import L1Ball as L1Ball
 from cocopt.sets.orthant import Orthant as Orthant
 from cocopt.sets.polyhedron import Polyhedron as Polyhedron

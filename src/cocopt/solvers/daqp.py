@@ -12,12 +12,13 @@ from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_t
 from cocopt.solvers.optimality import is_least_norm_point
 from cocopt.solvers.solution import Solution
 from cocopt.threads import matvec
-from cocopt.tolerances import SATISFIED
+from cocopt.tolerances import FEASIBILITY, ROUNDING, SATISFIED
 
 __all__ = ["project", "solve"]
 
 UNCHANGED = 1e-10  # a projection from far away that moves by less than this share of its size is final
 INFINITY = 1e30  # DAQP's infinity
+NEGLIGIBLE = 1e-3  # a length below this share of every number in the data may be 0 but for rounding
 EQUALITY = 5  # DAQP's flag of a row that holds with equality and is never released
 
 
@@ -41,26 +42,57 @@ def project(lower: Array, upper: Array, A: Array, b: Array, equalities: int, poi
     rows = np.where(idle, 0.0, 1.0)[..., None] * A / lengths[..., None]
     rhs = np.where(idle, INFINITY, b / lengths)
     x, multipliers, status = _project_once(lower, upper, rows, rhs, equalities, point)
-    size = np.abs(x).max(axis=-1)
-    violation = np.where(idle, -np.inf, matvec(rows, x) - rhs)
-    violation[:, :equalities] = np.abs(violation[:, :equalities])
-    terms = np.maximum(size[:, None], np.where(idle, 0.0, np.abs(rhs)))
-    inexact = (violation > SATISFIED * terms).any(axis=-1) & (status == CONVERGED)
+    least = _smallest_size(lower, upper, rhs)
+    size = np.maximum(np.abs(x).max(axis=-1), least)
+    inexact = _violates(x, size, rows, rhs, equalities, SATISFIED) & (status == CONVERGED)
     todo = np.flatnonzero(inexact | (is_far(point, x, size) & (status != UNCONVERGED)))
+    last = np.abs(point - x).max(axis=-1)
     for step in range(MAX_STEPS if todo.size else 0):
-        previous, size, converged = x[todo], np.abs(x[todo]).max(axis=-1), status[todo] == CONVERGED
-        target, tau = nearer_target(point[todo], previous, size)
+        previous, size, converged = x[todo], size[todo], status[todo] == CONVERGED
+        target, tau = nearer_target(point[todo], previous, size, last=last[todo])
+        last[todo] = np.abs(target - previous).max(axis=-1)
         x[todo], near, status[todo] = _project_once(lower, upper, rows[todo], rhs[todo], equalities, target)
-        unchanged = is_unchanged(point[todo], x[todo], previous, np.abs(x[todo]).max(axis=-1), UNCHANGED)
+        size = np.maximum(np.abs(x).max(axis=-1), least)
+        # a target that is still far away, in a longer sequence of nearer ones, decides nothing
+        arrived = ~is_far(target, x[todo], size[todo])
+        unchanged = is_unchanged(x[todo], previous, size[todo], UNCHANGED) & arrived
         # the multipliers, unlike the point, have more digits from far away, if it is the same point
         keep = (converged & unchanged & (step == 0))[:, None] | (tau == 0)
         multipliers[todo] = np.where(keep, multipliers[todo], near / np.maximum(tau, 1e-300))
-        todo = todo[(status[todo] == CONVERGED) & ~unchanged]
+        todo = todo[((status[todo] == CONVERGED) & ~unchanged) | ((status[todo] == INFEASIBLE) & ~arrived)]
         if not todo.size:
             break
-    status[todo] = UNCONVERGED  # these still move
+    status[todo] = UNCONVERGED  # these still move, or are still far away
+    violated = _violates(x, size, rows, rhs, equalities, FEASIBILITY)
+    status[violated & (status == CONVERGED)] = UNCONVERGED
+    inside = _is_inside(lower, upper, rows, rhs, equalities, point)
+    x[inside], multipliers[inside], status[inside] = point[inside], 0.0, CONVERGED
     status[((norms == 0) & (b < 0)).any(axis=-1)] = INFEASIBLE
     return x, np.abs(multipliers) / lengths, status
+
+
+def _smallest_size(lower: Array, upper: Array, rhs: Array) -> Array:
+    """A length (B,) that is negligible beside all bounds and right-hand sides; beside 1 if there are none but 0."""
+    bounds = np.broadcast_to(np.concatenate([lower, upper]), (len(rhs), 2 * lower.size))
+    sizes = np.abs(np.concatenate([rhs, bounds], axis=-1))
+    least = sizes.min(axis=-1, initial=INFINITY, where=(sizes > 0.0) & (sizes < INFINITY))
+    return NEGLIGIBLE * np.where(least < INFINITY, least, 1.0)
+
+
+def _is_inside(lower: Array, upper: Array, rows: Array, rhs: Array, equalities: int, point: Array) -> Any:  # bool (B,)
+    """Whether points satisfy everything, equations up to rounding."""
+    excess = np.where(rhs < INFINITY, matvec(rows, point) - rhs, -1.0)
+    terms = matvec(np.abs(rows[:, :equalities]), np.abs(point)) + np.abs(rhs[:, :equalities])
+    excess[:, :equalities] = np.abs(excess[:, :equalities]) - ROUNDING * np.sqrt(point.shape[-1]) * terms
+    return (excess <= 0.0).all(axis=-1) & ((lower <= point) & (point <= upper)).all(axis=-1)
+
+
+def _violates(x: Array, size: Array, rows: Array, rhs: Array, equalities: int, tolerance: float) -> Any:  # bool (B,)
+    """Whether points of these sizes violate a row by more than the tolerance, in units of its terms."""
+    violation = matvec(rows, x) - rhs
+    violation[:, :equalities] = np.abs(violation[:, :equalities])
+    used = rhs < INFINITY
+    return (used & (violation > tolerance * np.maximum(size[:, None], np.abs(rhs)))).any(axis=-1)
 
 
 def _project_once(

@@ -19,7 +19,7 @@ __all__ = ["MAX_STEPS", "is_far", "is_unchanged", "nearer_target"]
 Flags = NDArray[np.bool_]
 
 NEAR = 1e-2  # the distance of a target that is near, as a share of the size of its projection
-ZERO = 1e-12  # a projection whose size is a smaller share of the distance is 0 but for rounding: no target is near it
+NEARER = 1e-8  # a step comes nearer by this factor at most: the rounding of a target shall not change its direction
 MAX_STEPS = 20  # nearer targets that are tried
 
 
@@ -30,19 +30,24 @@ def _largest_entry(x: Array) -> Array:
 
 def is_far(point: Array, x: Array, size: Array | float) -> Flags:
     """Whether the point is so far from x, in units of its size, that x has lost digits which it can have."""
-    distance = _largest_entry(point - x)
-    far: Flags = (distance > FAR_TARGET * size) & (size > ZERO * distance)
+    far: Flags = _largest_entry(point - x) > FAR_TARGET * size
     return far
 
 
-def nearer_target(point: Array, x: Array, size: Array | float, distance: float = NEAR) -> tuple[Array, Array]:
-    """(x + τ (point − x), τ) at that distance in units of its size, for points (..., n) and τ of shape (..., 1)."""
-    length, wanted = _largest_entry(point - x), distance * size
+def nearer_target(
+    point: Array, x: Array, size: Array | float, distance: float = NEAR, last: Array | float = 0.0
+) -> tuple[Array, Array]:
+    """(x + τ (point − x), τ) at that distance in units of its size, for points (..., n) and τ of shape (..., 1).
+
+    If ``last``, the distance of the last target, is given, the next is at least NEARER of it away.
+    """
+    length = _largest_entry(point - x)
+    wanted = np.maximum(distance * size, NEARER * np.asarray(last))
     tau = np.divide(wanted, length, out=np.ones_like(length), where=length > wanted)[..., None]
     return x + tau * (point - x), tau
 
 
-def is_unchanged(point: Array, x: Array, previous: Array, size: Array | float, tolerance: float) -> Flags:
-    """Whether x is where it was before, up to that share of its size, or has become 0."""
-    unchanged: Flags = (_largest_entry(x - previous) <= tolerance * size) | (size <= ZERO * _largest_entry(point - x))
+def is_unchanged(x: Array, previous: Array, size: Array | float, tolerance: float) -> Flags:
+    """Whether x is where it was before, up to that share of its size."""
+    unchanged: Flags = _largest_entry(x - previous) <= tolerance * size
     return unchanged

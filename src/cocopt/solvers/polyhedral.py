@@ -11,6 +11,7 @@ from cocopt.arrays import Array
 from cocopt.errors import SolverFailure
 from cocopt.kernels.status import CONVERGED
 from cocopt.solvers.qp import solve_qp
+from cocopt.tolerances import SATISFIED
 
 if TYPE_CHECKING:
     from cocopt.sets.base import Polyhedral
@@ -28,6 +29,11 @@ def project_polyhedral(poly: Polyhedral, point: Array) -> Array:
     x, _, status = kernels.box_rows(target, lower, upper, rows, rhs, np.full(b.size, np.inf), equalities, *memory)
     for index in map(tuple, np.argwhere(status != CONVERGED)):
         solution = solve_qp(lower, upper, rows, rhs, equalities, point[index])
+        if solution.status != CONVERGED:  # the polyhedron may be too thin for every method: relaxed within the promise
+            sizes = np.abs(rhs[(rhs != 0.0) & (rhs < np.inf)])
+            relaxed = rhs + SATISFIED * (float(np.median(sizes)) if sizes.size else 1.0)
+            relaxed[:equalities] = rhs[:equalities]
+            solution = solve_qp(lower, upper, rows, relaxed, equalities, point[index])
         if solution.status != CONVERGED:
             raise SolverFailure(
                 "the projection onto the polyhedron failed its optimality check; its data may be badly scaled"

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize
-from cocopt.kernels.active_set import move_target_closer
 from cocopt.kernels.curved.multiplier import MAX_STEPS, advance_multiplier, whole
 from cocopt.kernels.curved.path import recoverable, resolves
+from cocopt.kernels.far_targets import move_target_closer
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import clip, norm

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize, njit
-from cocopt.kernels.active_set import move_target_closer
 from cocopt.kernels.curved import multiplier
 from cocopt.kernels.curved.multiplier import advance_multiplier, whole
 from cocopt.kernels.curved.path import (
@@ -28,6 +27,7 @@ from cocopt.kernels.curved.path import (
     row_of,
     tangent_status,
 )
+from cocopt.kernels.far_targets import move_target_closer
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import dot, norm

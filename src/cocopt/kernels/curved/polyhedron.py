@@ -16,7 +16,6 @@ from cocopt.kernels._jit import borrowing, guvectorize
 from cocopt.kernels.active_set import (
     DualProblem,
     maximise_dual,
-    move_target_closer,
     normalise,
     set_row_states,
     store_columns,
@@ -32,6 +31,7 @@ from cocopt.kernels.curved.path import (
     row_of,
     t_at_max_multiplier,
 )
+from cocopt.kernels.far_targets import move_target_closer
 from cocopt.kernels.ldl import factorise, solve_factored
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import expanded, inlined, njit
-from cocopt.kernels.active_set import DualProblem, maximise_dual, move_target_closer, store_columns
+from cocopt.kernels.active_set import DualProblem, maximise_dual, rows_hold, store_columns
+from cocopt.kernels.far_targets import MAX_STAGES, move_target_closer, next_length, smallest_size
 from cocopt.kernels.persistent.lists import covering_list, rebuild_lists
 from cocopt.kernels.persistent.search import search
 from cocopt.kernels.rounding import rounding
@@ -130,13 +131,13 @@ def project_growing(w, target, target_norm, k, capacity, trial, x):
         status = maximise_dual(problem, w, w.multiplier, x)
         if status != CONVERGED:
             return status, k
-        noise = target_norm + norm(x)
+        noise = norm(x)
         for i in range(k):
             noise += abs(w.multiplier[i])
         level = covering_list(x, rows, lists, memory)
         if level > 0 and attempt < ATTEMPTS_WITH_NEW_LISTS:
             level = rebuild_lists(level, x, rows, lists, memory)
-        search(level, x, rows, lists, (noise * eps, eps), memory, found)
+        search(level, x, rows, lists, (2.0 * noise * eps, eps), memory, found)
         k, added = add_violated(w, p, k, capacity, trial)
         if added <= 0:
             return CONVERGED if added == 0 else UNCONVERGED, k
@@ -172,15 +173,24 @@ def solve_one(y, trial, warm_start, w, x, working_set):
     if not y_norm < np.inf:
         return NONFINITE
     k = first_working_set(w, y, trial, warm_start)
-    status, k = project_growing(w, y, y_norm, k, capacity, trial, x)
-    x_norm = norm(x)
-    if status == CONVERGED and y_norm > FAR_TARGET_PERSISTENT * x_norm and x_norm != 0.0:
-        # y − Aᵀν has lost digits that x can have: go on from a target that is near
-        target = np.empty(n)
-        tau = move_target_closer(y, x, x_norm, target)
+    # where y is far away y − Aᵀν has lost digits that x can have: go on from nearer and nearer targets
+    target, target_norm, tau, smallest, status = y, y_norm, 1.0, 0.0, UNCONVERGED
+    for stage in range(MAX_STAGES):
+        status, k = project_growing(w, target, target_norm, k, capacity, trial, x)
+        x_norm, total = norm(x), 0.0
         for i in range(k):
-            w.multiplier[i] *= tau
-        status, k = project_growing(w, target, norm(target), k, capacity, trial, x)
+            total += abs(w.multiplier[i])
+        if status == CONVERGED and not rows_hold(w, k, trial.polyhedron.equalities, max(x_norm, target_norm)):
+            status = UNCONVERGED
+        if status != CONVERGED or total == 0.0 or target_norm <= FAR_TARGET_PERSISTENT * max(x_norm, smallest):
+            break
+        if stage == 0:
+            target, smallest = np.empty(n), smallest_size(trial.polyhedron.lower, trial.polyhedron.upper, w.rhs, k)
+        before = tau
+        tau = move_target_closer(y, x, next_length(target_norm, x_norm, smallest), target)
+        target_norm = norm(target)
+        for i in range(k):
+            w.multiplier[i] *= tau / before
     if status == CONVERGED:
         write_working_set(w, p, k, working_set)
     return status

@@ -139,8 +139,10 @@ def finish(w, lane, rows, lists, memory, found, x, working_set):
     added = add_violated(w, lane, x, rows, lists, memory, found)
     if added > 0:
         return False, UNCONVERGED
-    x_norm = w.x_norm[lane]
-    if added == 0 and (w.target_norm[lane] <= FAR_TARGET_PERSISTENT * x_norm or x_norm == 0.0):
+    total = 0.0
+    for slot in range(SLOTS):
+        total += w.nu[slot, lane]
+    if added == 0 and (total == 0.0 or w.target_norm[lane] <= FAR_TARGET_PERSISTENT * w.x_norm[lane]):
         write_working_set(w, lane, working_set)
         return True, CONVERGED
     return True, UNCONVERGED

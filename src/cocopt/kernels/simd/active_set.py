@@ -67,8 +67,9 @@ def evaluate(w, M, k, eps, box):
     A lane is done if no row is violated and the active rows bind, up to rounding, and if rounding is small enough.
     """
     square, multiplier_sum = respond(w, k, box)
-    terms = load(w.target_norm) + sqrt(square)
-    noise = (terms + multiplier_sum) * eps
+    x_norm = sqrt(square)
+    terms = load(w.target_norm) + x_norm
+    noise = (x_norm + multiplier_sum) * (2.0 * eps)
     worst, entering = noise, broadcast(-1.0)
     for i in range(M):
         rhs = load(w.rhs, i)
@@ -86,7 +87,7 @@ def evaluate(w, M, k, eps, box):
     done = binding & (entering < 0.0) & (noise <= terms * (0.25 * FEASIBILITY)) & (terms < NEVER_BINDS)
     store(where(done, broadcast(1.0), broadcast(0.0)), w.done)
     store(where(binding, entering, broadcast(-1.0)), w.entering)
-    store(sqrt(square), w.x_norm)
+    store(x_norm, w.x_norm)
     store(noise, w.noise)
 
 

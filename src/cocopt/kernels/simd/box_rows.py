@@ -12,7 +12,7 @@ from cocopt.kernels.simd.active_set import MAX_ITERATIONS, iterate, slots_in_use
 from cocopt.kernels.simd.lanes import SLOTS, free_all_lanes, free_lane, lanes, load_trivial_problem
 from cocopt.kernels.simd.vector import WIDTH
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
-from cocopt.tolerances import FAR_TARGET, NEVER_BINDS
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS
 
 __all__ = ["box_rows_simd"]
 
@@ -60,8 +60,8 @@ def accept(w, lane, max_multiplier_sum, x, nu):
     for j in range(x.shape[0]):
         x[j] = w.x[j, lane]
     x_norm = w.x_norm[lane]
-    near = total == 0.0 or x_norm == 0.0 or w.target_norm[lane] <= FAR_TARGET * x_norm
-    return total <= max_multiplier_sum and near
+    near = w.target_norm[lane] <= FAR_TARGET * x_norm and w.noise[lane] <= 0.5 * FEASIBILITY * x_norm
+    return total <= max_multiplier_sum and (near or total == 0.0)
 
 
 @in_order

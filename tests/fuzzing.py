@@ -1,0 +1,725 @@
+"""Random projections over the whole table of sets and constraints, and a judge that shares no code with the package.
+
+    python tests/fuzzing.py --seed 0 --count 100000
+
+prints how many projections of which kind were judged, and for each failure the call that reproduces it.
+
+A case is made from its seed alone. Whether K ∩ {g ≤ 0} is empty is known by construction: a point z of both, or a
+hyperplane between them. A returned x is judged by its optimality conditions: it is feasible, and point − x is a
+combination, with multipliers ≥ 0, of the gradients of what binds at x. Multipliers come from non-negative least
+squares; values and the residual are computed in double-double arithmetic (Dekker 1971).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import time
+import traceback
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear, nnls
+
+import cocopt
+from cocopt import constraints
+from cocopt.errors import CocoptError, InfeasibleRound
+
+Array = NDArray[np.float64]
+Description = tuple[Any, ...]
+
+FEASIBILITY, POSITION, OPTIMALITY = 1e-9, 1e-7, 1e-9  # as docs/design.md promises
+BEYOND = 1e8  # sizes away from which targets may be refused, where surfaces are curved
+VANISHING = 1e-4  # of its terms at the scale of K: below that a row is judged in these
+BINDS = 2e-9  # a slack below this share of its unit binds
+EPS = float(np.finfo(np.float64).eps)
+
+# ------------------------------------------------------------------------------------- double-double arithmetic
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """a + b, and its rounding error."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """a·b, and its rounding error."""
+    p = a * b
+    c, d = 134217729.0 * a, 134217729.0 * b
+    a1, b1 = c - (c - a), d - (d - b)
+    a2, b2 = a - a1, b - b1
+    return p, a2 * b2 - (((p - a1 * b1) - a2 * b1) - a1 * b2)
+
+
+def total(high: Array, low: Array | float = 0.0) -> tuple[Any, Any]:
+    """The sum along the last axis, as a double-double."""
+    s, c = np.zeros(high.shape[:-1]), np.sum(np.broadcast_to(low, high.shape), axis=-1)
+    for j in range(high.shape[-1]):
+        s, e = two_sum(s, high[..., j])
+        c = c + e
+    return two_sum(s, c)
+
+
+def dot(A: Array, x: Array, low: Array | float = 0.0) -> tuple[Any, Any]:
+    """A @ (x + low), as a double-double."""
+    p, e = two_product(A, x)
+    return total(p, e + A * low)
+
+
+def length(v: Array, low: Array | float = 0.0) -> float:
+    """‖v + low‖."""
+    unit = float(np.abs(v).max(initial=0.0))
+    if unit == 0.0:
+        return 0.0
+    v, low = v / unit, low / unit
+    square, rest = dot(v, v, 2.0 * np.asarray(low))
+    root = float(np.sqrt(square))
+    p, e = two_product(root, root)
+    return unit * (root + float((square - p) - e + rest) / (2.0 * root))
+
+
+# ----------------------------------------------------------------------------------------- what K and g are made of
+
+
+class Block(NamedTuple):
+    """Inequalities h(x, u) ≤ 0 at x: values, their units, gradients in x and in the auxiliary u, and whose rows."""
+
+    value: Array  # (m,)
+    unit: Array  # (m,)
+    gx: Array  # (m, n)
+    gu: Array  # (m, k)
+    row: Array  # (m,): the row of g whose multiplier this is, −1 for none
+
+
+def block(value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1) -> Block:
+    values = np.atleast_1d(np.asarray(value, dtype=float))
+    m = values.size
+    gradients = np.atleast_2d(np.asarray(gx, dtype=float))
+    own = np.zeros((m, 0)) if gu is None else np.atleast_2d(np.asarray(gu, dtype=float))
+    return Block(values, np.broadcast_to(unit, m).astype(float), gradients, own, np.broadcast_to(row, m).astype(int))
+
+
+def set_scale(K: Description) -> float:
+    """The typical length of a set's own data."""
+    match K[0]:
+        case "Box":
+            data = np.concatenate([K[1], K[2]])
+            return float(np.abs(data[np.isfinite(data)]).max(initial=0.0)) or 1.0
+        case "Ball" | "L1Ball":
+            return max(float(np.abs(K[1]).max()), K[2]) or 1.0
+        case "Ellipsoid":
+            return max(float(np.abs(K[1]).max()), float(np.sqrt(np.linalg.eigvalsh(K[2])[-1])))
+        case "Simplex":
+            return float(K[2])
+        case "CappedSimplex":
+            return float(K[3])
+        case "Halfspace":
+            return abs(K[2]) / float(np.linalg.norm(K[1])) or 1.0
+        case "Polyhedron":
+            sizes = np.abs(K[2]) / np.maximum(np.linalg.norm(K[1], axis=1), 1e-300)
+            sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+            return float(np.median(sizes)) if sizes.size else 1.0
+        case "Product" | "Intersection":
+            return max(set_scale(part) for part in K[1])
+    return 1.0
+
+
+def linear_rows(A: Array, b: Array, x: Array, row: Any = -1) -> Block:
+    """A x ≤ b; rows that never bind are left out."""
+    norms = np.linalg.norm(A, axis=1)
+    used = (norms > 0) & (b < np.inf)
+    index = np.broadcast_to(row, b.shape)[used]
+    high, low = dot(A[used], x)
+    s, e = two_sum(high, -b[used])
+    unit = np.maximum(norms[used] * length(x), np.abs(b[used]))
+    return block(s + (e + low), unit, A[used], row=index)
+
+
+def absolute_values(x: Array, center: Array) -> tuple[Array, Array, Array, Array]:
+    """|x − c| ≤ u as rows: u, values (both sides), gradients in x and in u."""
+    n = x.size
+    d = np.abs(x - center)
+    eye = np.eye(n)
+    return d, np.concatenate([(x - center) - d, (center - x) - d]), np.vstack([eye, -eye]), np.vstack([-eye, -eye])
+
+
+def set_blocks(K: Description, x: Array) -> list[Block]:
+    """The inequalities of K, as lengths."""
+    n, unit = x.size, max(float(np.abs(x).max()), set_scale(K))
+    eye = np.eye(n)
+    match K[0]:
+        case "Space":
+            return []
+        case "Orthant":
+            return [block(-x, unit, -eye)]
+        case "Box":
+            low, high = np.isfinite(K[1]), np.isfinite(K[2])
+            return [block((K[1] - x)[low], unit, -eye[low]), block((x - K[2])[high], unit, eye[high])]
+        case "Ball":
+            d, e = two_sum(x, -K[1])
+            r = length(d, e)
+            if K[2] == 0.0:
+                return [block(np.concatenate([d, -d]), unit, np.vstack([eye, -eye]))]
+            return [block(r - K[2], unit, d / max(r, 1e-300))]
+        case "Simplex" | "CappedSimplex":
+            whole = K[2] if K[0] == "Simplex" else K[3]
+            s, e = total(x)
+            off = float((s - whole) + e) / np.sqrt(n)
+            ones = np.ones((1, n)) / np.sqrt(n)
+            blocks = [block(-x, unit, -eye), block(off, unit, ones), block(-off, unit, -ones)]
+            if K[0] == "CappedSimplex":
+                caps = np.broadcast_to(K[2], (n,))
+                high = np.isfinite(caps)
+                blocks.append(block((x - caps)[high], unit, eye[high]))
+            return blocks
+        case "Halfspace":
+            rows = linear_rows(K[1][None] / np.linalg.norm(K[1]), np.array([K[2]]) / np.linalg.norm(K[1]), x)
+            return [rows._replace(unit=np.full(1, unit))]
+        case "Polyhedron":
+            norms = np.maximum(np.linalg.norm(K[1], axis=1), 1e-300)
+            rows = linear_rows(K[1] / norms[:, None], K[2] / norms, x)
+            return [rows._replace(unit=np.maximum(rows.unit, unit))]
+        case "L1Ball":
+            u, values, gx, gu = absolute_values(x, K[1])
+            s, e = total(u)
+            values = np.append(values, float((s - K[2]) + e) / np.sqrt(n))
+            gx, gu = np.vstack([gx, np.zeros(n)]), np.vstack([gu, np.ones(n) / np.sqrt(n)])
+            return [block(values, unit, gx, gu)]
+        case "Ellipsoid":
+            d, e = two_sum(x, -K[1])
+            w = np.linalg.solve(K[2], d)
+            for _ in range(2):  # refined with a residual in double-double
+                high, low = dot(K[2], w)
+                w = w + np.linalg.solve(K[2], (d - high) + (e - low))
+            gauge = float(np.sqrt(max(float(sum(dot(d, w, 0.0))), 0.0)))
+            slope = max(float(np.linalg.norm(w)), 1e-300)
+            return [block((gauge - 1.0) * gauge / slope, unit, w / slope)]
+        case "Product":
+            blocks, start = [], 0
+            for part, size in zip(K[1], K[2], strict=True):
+                for inner in set_blocks(part, x[start : start + size]):
+                    wide = np.zeros((inner.value.size, n))
+                    wide[:, start : start + size] = inner.gx
+                    blocks.append(inner._replace(gx=wide, unit=np.maximum(inner.unit, unit)))
+                start += size
+            return blocks
+        case "Intersection":
+            return [inner._replace(unit=np.maximum(inner.unit, unit)) for part in K[1] for inner in set_blocks(part, x)]
+    raise ValueError(K[0])
+
+
+def constraint_blocks(g: Description, x: Array, first: int = 0) -> list[Block]:
+    """The inequalities of g in its own units; ``first`` is the number of its first row."""
+    n, size = x.size, length(x)
+    eye = np.eye(n)
+    match g[0]:
+        case "Affine":
+            return [linear_rows(g[1], g[2], x, first + np.arange(len(g[2])))]
+        case "Equality":
+            rows = first + np.arange(len(g[2]))
+            return [linear_rows(g[1], g[2], x, rows), linear_rows(-g[1], -g[2], x, rows)]
+        case "NormBall":
+            d, e = two_sum(x, -g[1])
+            r = length(d, e)
+            unit = max(size, length(g[1]), abs(g[2]))
+            if r <= 1e-12 * unit:  # at the kink any direction is a subgradient
+                sides = np.vstack([eye, -eye])
+                return [block(np.full(2 * n, r - g[2]), unit, sides, row=first)]
+            return [block(r - g[2], unit, d / r, row=first)]
+        case "Quadratic":
+            P, q, r = g[1:]
+            Px, low = dot(P, x)
+            curved, linear = dot(x, Px, low), dot(q, x)
+            value = (0.5 * curved[0] + linear[0] + r) + (0.5 * curved[1] + linear[1])
+            unit = (0.5 * float(np.linalg.norm(P)) * size + length(q)) * size + abs(r)
+            return [block(value, unit, Px + low + q, row=first)]
+        case "SecondOrder":
+            A, b, c, d = g[1:]
+            high, low = dot(A, x)
+            v, e = two_sum(high, b)
+            if len(A) == 1:  # two affine pieces
+                s, tail = np.add(*dot(c, x)) + d, v + (e + low)
+                unit = (float(np.linalg.norm(A)) + length(c)) * size + length(b) + abs(d)
+                return [block(np.append(tail - s, -tail - s), unit, np.vstack([A - c, -A - c]), row=first)]
+            tail = length(v, e + low)
+            s = dot(c, x)
+            unit = (float(np.linalg.norm(A)) + length(c)) * size + length(b) + abs(d)
+            return [block((tail - s[0] - d) - s[1], unit, (v / max(tail, 1e-300)) @ A - c, row=first)]
+        case "Norm1":
+            u, values, gx, gu = absolute_values(x, g[1])
+            unit = max(float(np.maximum(np.abs(x), np.abs(g[1])).sum()), abs(g[2]))
+            s, e = total(u)
+            own = block(float((s - g[2]) + e), unit, np.zeros((1, n)), np.ones((1, n)), row=first)
+            sides = block(values, unit, gx, gu)
+            return [Block(*(np.concatenate(parts) for parts in zip(sides, own, strict=True)))]
+        case "NormInf":
+            d, _ = two_sum(x, -g[1])
+            unit = max(float(np.maximum(np.abs(x), np.abs(g[1])).max()), abs(g[2]))
+            return [block(np.concatenate([d, -d]) - g[2], unit, np.vstack([eye, -eye]), row=first)]
+        case "LogSumExp":
+            A, b = g[1:]
+            high, low = dot(A, x)
+            t, e = two_sum(high, -b)
+            t = t + (e + low)
+            top = float(t.max())
+            weights = np.exp(t - top)
+            unit = max(float((np.linalg.norm(A, axis=1) * size + np.abs(b)).max()), 1.0)
+            return [block(top + np.log(weights.sum()), unit, weights @ A / weights.sum(), row=first)]
+        case "CVaR":
+            S, level, limit = g[1:]
+            N = len(S)
+            k = max((1.0 - level) * N, 1.0)
+            losses = -np.add(*dot(S, x))
+            eta = float(np.sort(losses)[::-1][min(int(np.ceil(k - 1e-9)), N) - 1])
+            above = np.maximum(losses - eta, 0.0)
+            unit = max(float(np.linalg.norm(S, axis=1).max()) * size, abs(limit))
+            value = np.concatenate([losses - eta - above, -above, [eta + above.sum() / k - limit]])
+            gx = np.vstack([-S, np.zeros((N + 1, n))])
+            scenarios = np.eye(N)
+            gu = np.vstack(
+                [np.hstack([-np.ones((N, 1)), -scenarios]), np.hstack([np.zeros((N, 1)), -scenarios]),
+                 np.append(1.0, np.full(N, 1.0 / k))]
+            )  # fmt: skip
+            return [block(value, unit, gx, gu, np.append(np.full(2 * N, -1), first))]
+        case "Stack":
+            blocks = []
+            for part in g[1]:
+                blocks += constraint_blocks(part, x, first)
+                first += row_count(part)
+            return blocks
+    raise ValueError(g[0])
+
+
+def row_count(g: Description) -> int:
+    if g[0] == "Stack":
+        return sum(row_count(part) for part in g[1])
+    return len(g[2]) if g[0] in ("Affine", "Equality") else 1
+
+
+def is_polyhedral(part: Description) -> bool:
+    if part[0] in ("Product", "Intersection", "Stack"):
+        return all(is_polyhedral(inner) for inner in part[1])
+    return part[0] not in ("Ball", "Ellipsoid", "NormBall", "Quadratic", "SecondOrder", "LogSumExp")
+
+
+# ------------------------------------------------------------------------------------------------------- the judge
+
+
+def stack_blocks(blocks: list[Block], n: int) -> Block:
+    """All of them, each with auxiliary variables of its own."""
+    aux = sum(part.gu.shape[1] for part in blocks)
+    gu, start, at = np.zeros((sum(part.value.size for part in blocks), aux)), 0, 0
+    for part in blocks:
+        m, k = part.gu.shape
+        gu[at : at + m, start : start + k] = part.gu
+        start, at = start + k, at + m
+    if not blocks:
+        return Block(np.zeros(0), np.zeros(0), np.zeros((0, n)), gu, np.zeros(0, dtype=int))
+    return Block(
+        np.concatenate([part.value for part in blocks]), np.concatenate([part.unit for part in blocks]),
+        np.concatenate([part.gx for part in blocks]), gu, np.concatenate([part.row for part in blocks]),
+    )  # fmt: skip
+
+
+def judge(K: Description, g: Description, y: Array, x: Array, weight: Array | None = None) -> str | None:
+    """What is wrong with x as the projection of y, or with bounds of the rows' multipliers as its hinge prox; or None.
+
+    Of x that are feasible it says by how much the optimality conditions fail, in units of what is promised.
+    """
+    if not np.isfinite(x).all():
+        return "x is not finite"
+    all_of = stack_blocks(set_blocks(K, x) + constraint_blocks(g, x), x.size)
+    # where the terms of a row vanish, as at the apex of a cone, rounding at the scale of K is no violation
+    scale = np.full(x.size, set_scale(K))
+    elsewhere = stack_blocks(set_blocks(K, scale) + constraint_blocks(g, scale), x.size)
+    if elsewhere.unit.shape == all_of.unit.shape:
+        all_of = all_of._replace(unit=np.maximum(all_of.unit, VANISHING * elsewhere.unit))
+    value, unit, _, _, row = all_of
+    required = np.ones(value.size, dtype=bool) if weight is None else (row < 0) | np.isinf(weight[row])
+    worst = float(np.max(value[required] / unit[required], initial=0.0))
+    if worst > 1.01 * FEASIBILITY:
+        where = "K" if row[required][np.argmax(value[required] / unit[required])] < 0 else "g"
+        return f"infeasible: {where} is violated by {worst:.3g} of its unit"
+    distance = float(np.abs(y - x).max())
+    size = max(float(np.abs(x).max()), set_scale(K))
+    curved = not (is_polyhedral(K) and is_polyhedral(g))
+    # along a surface of curvature 1/size an error δ of the position turns the normal by δ/size
+    allowed = POSITION * size + (POSITION if curved else 64 * EPS * x.size) * distance
+    residual = np.inf
+    for share in (BINDS, 10 * BINDS, POSITION):
+        residual = min(residual, stationarity(y - x, two_sum(y, -x)[1], all_of, share, weight))
+        if residual <= allowed:
+            return None
+    return f"not optimal: stationarity {residual:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
+
+
+def stationarity(away: Array, rounding: Array, all_of: Block, share: float, weight: Array | None) -> float:
+    """The least ‖point − x − Σ λ_i ∇h_i‖ over multipliers of what binds."""
+    value, unit, gx, gu, row = all_of
+    n, unbounded = away.size, weight is None
+    limit = np.full(value.size, np.inf) if weight is None else np.where(row >= 0, weight[row], np.inf)
+    binds = value >= -share * unit
+    beyond = binds & np.isfinite(limit) & (value > share * unit)  # their multipliers are at the bound
+    full = np.concatenate([gx, gu], axis=1)
+    target = np.concatenate([away, np.zeros(gu.shape[1])])
+    low = np.concatenate([rounding, np.zeros(gu.shape[1])])
+    for i in np.unique(row[beyond]):
+        own = np.flatnonzero(beyond & (row == i))
+        target = target - limit[own[0]] * full[own[np.argmax(value[own])]]
+    binds &= ~np.isin(row, row[beyond]) | (row < 0)
+    columns = full[binds]
+    norms = np.linalg.norm(columns, axis=1)
+    columns, most = columns[norms > 0] / norms[norms > 0, None], limit[binds][norms > 0] * norms[norms > 0]
+    scale = float(np.abs(target).max())
+    if scale == 0.0 or not columns.size:
+        return float(np.linalg.norm((target + low)[:n]))
+    try:
+        if unbounded or np.isinf(most).all():
+            multipliers = nnls(columns.T, target / scale, maxiter=50 * columns.shape[0] + 100)[0] * scale
+        else:
+            multipliers = (
+                lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300)), "bvls").x * scale
+            )
+    except RuntimeError:
+        multipliers = lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300))).x * scale
+    support = multipliers > 0
+    best = np.inf
+    for _ in range(3):  # refined with a residual in double-double, as long as no multiplier becomes negative
+        high, rest = dot(np.ascontiguousarray(columns.T), multipliers)
+        s, e = two_sum(target, -high)
+        left = s + ((e - rest) + low)
+        best = min(best, float(np.linalg.norm(left)))
+        step = np.zeros_like(multipliers)
+        if support.any():
+            step[support] = np.linalg.lstsq(columns[support].T, left, rcond=1e-12)[0]
+        multipliers = np.clip(multipliers + step, 0.0, most)
+    return best
+
+
+# ---------------------------------------------------------------------------------------------------- random cases
+
+
+class Case(NamedTuple):
+    """One call: K, one g and target per trial, bounds of the multipliers, and whether K ∩ {g ≤ 0} has a point."""
+
+    K: Description
+    g: list[Description]
+    y: Array  # (trials, n)
+    weight: Array | None  # (rows,)
+    feasible: bool
+    unchanged: bool  # whether the targets are feasible, strictly
+    label: str
+
+
+SETS = (
+    "Box", "Ball", "Simplex", "CappedSimplex", "Halfspace", "Polyhedron", "L1Ball", "Ellipsoid", "Product", "Space",
+    "Orthant", "Intersection",
+)  # fmt: skip
+CURVED = ("NormBall", "Diagonal", "Quadratic", "SecondOrder", "LogSumExp")
+PIECEWISE = ("Equality", "Norm1", "NormInf", "CVaR")
+ROWS = (1, 2, 4, 8, 20, 60, 150, 300)
+
+
+def random_set(kind: str, n: int, s: float, rng: np.random.Generator) -> tuple[Description, Array]:
+    """A set of about the size s, and a point of it."""
+    z = s * rng.normal(size=n) * (1.0 if rng.random() < 0.8 else 100.0)
+    direction = rng.normal(size=n)
+    direction /= np.linalg.norm(direction)
+    match kind:
+        case "Space":
+            return ("Space", n), z
+        case "Orthant":
+            return ("Orthant", n), np.abs(z) * (rng.random(n) < 0.8)
+        case "Box":
+            low, high = z - s * rng.random(n), z + s * rng.random(n)
+            low[rng.random(n) < 0.1], high[rng.random(n) < 0.1] = -np.inf, np.inf
+            fixed = rng.random(n) < 0.1
+            low[fixed], high[fixed] = z[fixed], z[fixed]
+            return ("Box", low, high), z
+        case "Ball":
+            r = 0.0 if rng.random() < 0.02 else s * rng.uniform(0.5, 1.5)
+            return ("Ball", z + r * rng.choice([0.0, 0.5, 0.99]) * direction, r), z
+        case "Simplex":
+            p = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.8) + 1e-12
+            return ("Simplex", n, s), _adding_up(s * p / p.sum(), s)
+        case "CappedSimplex":
+            caps = s * rng.uniform(1.1, 3.0, n) / n
+            return ("CappedSimplex", n, caps, s), _adding_up(np.full(n, s / n), s)
+        case "Halfspace":
+            a = direction * 10.0 ** rng.integers(-3, 4)
+            return ("Halfspace", a, float(a @ z + np.linalg.norm(a) * s * rng.choice([0.1, 1.0]))), z
+        case "Polyhedron":
+            A = np.vstack([rng.normal(size=(rng.integers(0, n + 3), n)), np.eye(n), -np.eye(n)])
+            return ("Polyhedron", A, A @ z + s * rng.uniform(0.01, 2.0, len(A)) * (1.0 + np.abs(A).sum(axis=1))), z
+        case "L1Ball":
+            r = s * rng.uniform(0.5, 1.5)
+            return ("L1Ball", z + r / np.sqrt(n) * rng.choice([0.0, 0.5, 0.99]) * direction, r), z
+        case "Ellipsoid":
+            Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+            half = s * Q * 10.0 ** rng.uniform(-1.0, 0.5, n)
+            P = half @ half.T
+            return ("Ellipsoid", z - half @ direction * rng.choice([0.0, 0.5, 0.99]), (P + P.T) / 2), z
+        case "Product":
+            sizes = [n] if n == 1 else [n // 2, n - n // 2]
+            kinds = rng.choice(["Box", "Ball", "Simplex", "L1Ball", "Ellipsoid", "Polyhedron"], size=len(sizes))
+            parts = [random_set(str(part), m, s, rng) for part, m in zip(kinds, sizes, strict=True)]
+            return ("Product", [part for part, _ in parts], sizes), np.concatenate([inner for _, inner in parts])
+        case "Intersection":
+            box = ("Box", z - s * rng.uniform(0.2, 1.0, n), z + s * rng.uniform(0.2, 1.0, n))
+            if rng.random() < 0.5:
+                return ("Intersection", [box, ("Ball", z + 0.3 * s * direction, 0.8 * s)]), z
+            return ("Intersection", [box, ("Halfspace", direction, float(direction @ z + 0.1 * s))]), z
+    raise ValueError(kind)
+
+
+def _adding_up(p: Array, whole: float) -> Array:
+    """p with its largest entry changed by the rounding of its sum."""
+    i = int(np.argmax(p))
+    p[i] += whole - p.sum()
+    return p
+
+
+def random_constraint(kind: str, z: Array, s: float, slack: float, rng: np.random.Generator) -> Description:
+    """A constraint with g(z) = −slack·s times its slope, about."""
+    n = z.size
+    match kind:
+        case "Affine":
+            return random_rows(z, s, slack, int(rng.choice(ROWS[:6])), rng)
+        case "NormBall":
+            c = z + s * rng.normal(size=n)
+            return ("NormBall", c, float(np.linalg.norm(z - c) + slack * s))
+        case "Diagonal" | "Quadratic":
+            F = (
+                np.diag(rng.uniform(0.1, 2.0, n))
+                if kind == "Diagonal"
+                else rng.normal(size=(rng.integers(1, n + 1), n))
+            )
+            P, q = F.T @ F / s**2, rng.normal(size=n) / s
+            return ("Quadratic", (P + P.T) / 2, q, float(-(0.5 * z @ P @ z + q @ z) - slack))
+        case "SecondOrder":
+            A, b, c = rng.normal(size=(rng.integers(1, n + 2), n)), s * rng.normal(), 0.3 * rng.normal(size=n)
+            b = s * rng.normal(size=len(A))
+            return ("SecondOrder", A, b, c, float(np.linalg.norm(A @ z + b) - c @ z + slack * s))
+        case "LogSumExp":
+            A = rng.normal(size=(rng.integers(1, 8), n)) / s
+            t = A @ z
+            offset = t + np.log(len(A)) + slack + rng.uniform(0.0, 2.0, len(A))
+            return ("LogSumExp", A, offset)
+        case "Equality":
+            A = rng.normal(size=(rng.integers(1, max(2, n // 2)), n))
+            return ("Equality", A, A @ z)
+        case "Norm1" | "NormInf":
+            c = z + s * rng.normal(size=n) * (rng.random(n) < 0.7)
+            return (kind, c, float(np.linalg.norm(z - c, 1 if kind == "Norm1" else np.inf) + slack * s))
+        case "CVaR":
+            S, level = rng.normal(size=(rng.integers(1, 30), n)), float(rng.choice([0.0, 0.5, 0.9, 0.95]))
+            k = max((1.0 - level) * len(S), 1.0)
+            losses = np.sort(-S @ z)[::-1]
+            share = np.clip(k - np.arange(len(S)), 0.0, 1.0)
+            return ("CVaR", S, level, float(losses @ share / k + slack * s))
+    raise ValueError(kind)
+
+
+def random_rows(z: Array, s: float, slack: float, count: int, rng: np.random.Generator) -> Description:
+    """Affine rows with slack at z, some of them degenerate: through z, repeated, nearly parallel, never binding."""
+    A = rng.normal(size=(count, z.size))
+    gaps = slack * s * rng.uniform(0.2, 2.0, count) * np.linalg.norm(A, axis=1)
+    if rng.random() < 0.2:
+        gaps[rng.random(count) < 0.5] = 0.0
+    if count > 1 and rng.random() < 0.2:
+        copies = rng.integers(0, count, size=max(1, count // 3))
+        A[: copies.size] = A[copies] * rng.choice([1.0, 2.0, 1.0 + 1e-9], size=(copies.size, 1))
+    A *= 10.0 ** rng.integers(-3, 4, size=(count, 1)) if rng.random() < 0.3 else 1.0
+    b = A @ z + gaps
+    if rng.random() < 0.1:
+        b[rng.integers(count)] = np.inf
+    return ("Affine", A, b)
+
+
+def support(K: Description, a: Array) -> float:
+    """An upper bound of max ⟨a, x⟩ over K; inf if none is known."""
+    match K[0]:
+        case "Box":
+            with np.errstate(invalid="ignore"):
+                ends = np.where(a > 0, a * K[2], np.where(a < 0, a * K[1], 0.0))
+            return float(ends.sum())
+        case "Ball":
+            return float(a @ K[1] + K[2] * np.linalg.norm(a))
+        case "L1Ball":
+            return float(a @ K[1] + K[2] * np.abs(a).max())
+        case "Ellipsoid":
+            return float(a @ K[1] + np.sqrt(max(a @ K[2] @ a, 0.0)))
+        case "Simplex":
+            return float(K[2] * a.max())
+        case "CappedSimplex":
+            return float(K[3] * a.max())
+        case "Product":
+            starts = np.cumsum([0, *K[2]])
+            return sum(support(part, a[i:j]) for part, i, j in zip(K[1], starts[:-1], starts[1:], strict=True))
+        case "Intersection":
+            return min(support(part, a) for part in K[1])
+        case "Polyhedron":
+            n = a.size  # its last rows bound each coordinate
+            return float(np.where(a > 0, a * K[2][-2 * n : -n], -a * K[2][-n:]).sum())
+    return np.inf
+
+
+def random_case(seed: int, ordinary: bool = False) -> Case:
+    """The case of this number; ordinary ones are smaller, nearer, and more often affine: they take a tenth as long."""
+    rng = np.random.default_rng(seed)
+    kind = str(rng.choice(SETS))
+    dims = [1, 2, 3, 5, 10, 10, 10] if ordinary else [1, 2, 3, 5, 10, 30, 100]
+    n = int(rng.choice(dims, p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.08, 0.02]))
+    s = 10.0 ** int(rng.choice([0, 0, 0, -6, -3, 3, 6]))
+    K, z = random_set(kind, n, s, rng)
+    slack = float(rng.choice([0.1, 0.1, 0.01, 1.0, 0.0]))
+    affine = rng.random() < (0.75 if ordinary else 0.45)
+    piecewise = not affine and rng.random() < 0.4
+    rows = int(rng.choice(ROWS, p=[0.3, 0.15, 0.2, 0.1, 0.1, 0.08, 0.04, 0.03]))
+    trials = int(rng.choice([1, 7, 40])) if affine and rows * n <= 300 else 1
+    name = "Affine" if affine else str(rng.choice(PIECEWISE if piecewise else CURVED))
+    stacked = not affine and rng.random() < 0.3
+
+    def one() -> Description:
+        if affine:
+            return random_rows(z, s, slack, rows, rng)
+        part = random_constraint(name, z, s, slack, rng)
+        if not stacked:
+            return part
+        other = random_constraint(str(rng.choice(["Affine", *CURVED, *PIECEWISE])), z, s, slack, rng)
+        return ("Stack", [part, other])
+
+    g = [one() for _ in range(trials)]
+    feasible = True
+    if rng.random() < 0.08:  # beyond a hyperplane that K is behind
+        a = rng.normal(size=n)
+        a /= np.linalg.norm(a)
+        level = support(K, a)
+        if np.isfinite(level):
+            feasible, gap = False, s * 10.0 ** rng.uniform(-4.0, 1.0) + 1e-5 * abs(level)
+            if affine:
+                g = [("Affine", np.vstack([part[1], -a]), np.append(part[2], -(level + gap))) for part in g]
+            else:
+                radius = s * rng.uniform(0.1, 2.0)
+                g = [("NormBall", a * (level + gap + radius), radius)]
+    distances = [-3, -1, 0, 0, 0, 1, 2, 3, 6, 9, 12, 15, 18]
+    distance = s * 10.0 ** float(rng.choice(distances[:8] if ordinary and not affine else distances))
+    y = z + distance * rng.normal(size=(trials, n))
+    unchanged = False
+    inside = all((part.value < -1e-6 * part.unit)[part.row >= 0].all() for h in g for part in constraint_blocks(h, z))
+    if feasible and inside and rng.random() < 0.05:
+        y, unchanged = np.tile(z, (trials, 1)), True
+    weight = None
+    if feasible and not unchanged and trials == 1 and distance <= 1e3 * s and rng.random() < 0.15:
+        weight = s * 10.0 ** rng.uniform(-3.0, 1.0, size=row_count(g[0]))
+    label = f"{kind} ∩ {name}{'+' if stacked else ''}{'' if feasible else ' (empty)'}"
+    label += "" if weight is None else " (prox)"
+    return Case(K, g, y, weight, feasible, unchanged, label)
+
+
+# -------------------------------------------------------------------------------------------------------- the calls
+
+
+def build_set(K: Description) -> Any:
+    """cocopt's object."""
+    match K[0]:
+        case "Product" | "Intersection":
+            return getattr(cocopt, K[0])([build_set(part) for part in K[1]])
+        case _:
+            return getattr(cocopt, K[0])(*K[1:])
+
+
+def build_constraint(g: list[Description]) -> Any:
+    """cocopt's object for one trial, or for several affine ones with a leading axis."""
+    if len(g) > 1:
+        return constraints.Affine(np.stack([part[1] for part in g]), np.stack([part[2] for part in g]))
+    kind, *arguments = g[0]
+    if kind == "Stack":
+        return constraints.Stack([build_constraint([part]) for part in arguments[0]])
+    return getattr(constraints, kind)(*arguments)
+
+
+def failures(case: Case) -> list[str]:
+    """What is wrong with the package's answer, trial by trial."""
+    K, g = build_set(case.K), build_constraint(case.g)
+    y = case.y if len(case.g) > 1 else case.y[0]
+    try:
+        if case.weight is None:
+            x = cocopt.project(K, g, y)
+        else:
+            x = cocopt.hinge_prox(K, g, y, weight=2.0 * case.weight, rho=1.0)
+    except InfeasibleRound as error:
+        return [f"a feasible round was called empty: {error}"] if case.feasible else []
+    except CocoptError as error:
+        if "too far away" in str(error) and np.abs(case.y).max() > BEYOND * set_scale(case.K):
+            return []  # beyond what can be computed an error is right
+        return [f"{type(error).__name__}: {error}"]
+    if not case.feasible:
+        return ["an empty round was projected onto"]
+    x = np.atleast_2d(x)
+    if case.unchanged and not np.array_equal(x, case.y):
+        return [f"a feasible target was moved by {np.abs(x - case.y).max():.3g}"]
+    if case.unchanged:
+        return []
+    found = [
+        judge(case.K, part, target, point, case.weight) for part, target, point in zip(case.g, case.y, x, strict=True)
+    ]
+    return [text for text in found if text is not None]
+
+
+class Summary(NamedTuple):
+    """How many projections were judged, of which kinds, and what failed: (seed, label, text)."""
+
+    count: int
+    kinds: collections.Counter[str]
+    failed: list[tuple[int, str, str]]
+
+
+def run(first: int, count: int, ordinary: bool = False) -> Summary:
+    """Judges cases from a seed on until so many projections were made."""
+    made, kinds, failed, seed = 0, collections.Counter[str](), [], first
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        while made < count:
+            case = random_case(seed, ordinary)
+            try:
+                failed += [(seed, case.label, text) for text in failures(case)[:1]]
+            except Exception:  # a crash is a finding, too
+                failed.append((seed, case.label, traceback.format_exc(limit=-2)))
+            made += len(case.y)
+            kinds[case.label] += len(case.y)
+            seed += 1
+    return Summary(made, kinds, failed)
+
+
+def main() -> int:
+    """Runs from the command line."""
+    parser = argparse.ArgumentParser(description="random projections, judged by their optimality conditions")
+    parser.add_argument("--seed", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--count", type=int, default=3000, help="how many projections to make")
+    parser.add_argument("--kinds", action="store_true", help="also list how many of each kind were made")
+    parser.add_argument("--ordinary", action="store_true", help="smaller and nearer cases, as in the fast tests")
+    arguments = parser.parse_args()
+    start = time.monotonic()
+    summary = run(arguments.seed, arguments.count, arguments.ordinary)
+    for seed, label, text in summary.failed:
+        print(f"seed {seed}: {label}: {text}")
+        call = f"fuzzing.random_case({seed}, {arguments.ordinary})"
+        print(f"    PYTHONPATH=tests python -c 'import fuzzing; print(fuzzing.failures({call}))'")
+    if arguments.kinds:
+        for label, made in summary.kinds.most_common():
+            print(f"{made:8d} {label}")
+    print(
+        f"{summary.count} projections of {len(summary.kinds)} kinds in {time.monotonic() - start:.0f} s, "
+        f"{len(summary.failed)} failures"
+    )
+    return 1 if summary.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

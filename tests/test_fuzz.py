@@ -1,0 +1,82 @@
+"""Random projections over the whole table of sets and constraints, judged by their optimality conditions."""
+
+from __future__ import annotations
+
+import fuzzing
+import numpy as np
+import pytest
+
+
+def describe(summary: fuzzing.Summary) -> str:
+    """The failures, by the seeds that reproduce them."""
+    return "\n".join(f"fuzzing.random_case({seed}): {label}: {text}" for seed, label, text in summary.failed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(4))
+def test_projections_are_optimal(part: int) -> None:
+    """Some 3,000 projections, in four parts."""
+    summary = fuzzing.run(100_000 * part, 750, ordinary=True)
+    assert summary.count >= 750
+    assert not summary.failed, describe(summary)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_many_projections_are_optimal(part: int) -> None:
+    """10^5 projections in all, from far away too."""
+    summary = fuzzing.run(1_000_000 * (part + 1), 10_000)
+    assert summary.count >= 10_000
+    assert not summary.failed, describe(summary)
+
+
+# ---------------------------------------------------------------------------------------------- the judge can say no
+
+BOX = ("Box", np.zeros(3), np.ones(3))
+ROW = ("Affine", np.ones((1, 3)), np.ones(1))
+Y = np.array([1.0, 0.5, 0.25])
+X = np.array([0.75, 0.25, 0.0])  # the projection of Y
+
+
+def test_the_judge_accepts_a_projection() -> None:
+    assert fuzzing.judge(BOX, ROW, Y, X) is None
+    assert fuzzing.judge(BOX, ("NormBall", np.zeros(3), 0.5), Y, 0.5 * Y / np.linalg.norm(Y)) is None
+
+
+@pytest.mark.parametrize("error", [1e-6, 1e-3, -1e-6])
+def test_the_judge_refuses_points_beside_it(error: float) -> None:
+    """Along the face, off the face, and outside."""
+    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, X + error * np.array([1.0, -1.0, 0.0])))
+    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, X - abs(error) * np.array([1.0, 1.0, 0.0])))
+    assert "g is violated" in str(fuzzing.judge(BOX, ROW, Y, X + abs(error) * np.array([1.0, 1.0, 0.0])))
+    assert "K is violated" in str(fuzzing.judge(BOX, ROW, Y, X - abs(error) * np.array([0.0, 0.0, 1.0])))
+
+
+def test_the_judge_knows_bounded_multipliers() -> None:
+    """ν = 0.25 of 0.25 is enough for the projection; 0.2 moves each coordinate by 0.2."""
+    assert fuzzing.judge(BOX, ROW, Y, X, np.array([0.25])) is None
+    prox = np.array([0.8, 0.3, 0.05])
+    assert fuzzing.judge(BOX, ROW, Y, prox, np.array([0.2])) is None
+    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, X, np.array([0.2])))
+    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, prox + 1e-5, np.array([0.2])))
+
+
+def test_double_doubles() -> None:
+    """A sum whose terms cancel to 1e-20 of their size."""
+    A, x = np.array([[1e10, 1.0, -1e10]]), np.array([1e10, 1.0, 1e10])
+    high, low = fuzzing.dot(A, x)
+    assert high[0] + low[0] == 1.0
+    assert fuzzing.length(np.array([3.0, 4.0])) == 5.0
+    assert fuzzing.length(np.array([3e200, 4e200])) == pytest.approx(5e200, rel=1e-15)
+
+
+def test_each_kind_of_case_is_made() -> None:
+    """Every set and every constraint, empty rounds, bounded multipliers, feasible targets, batches."""
+    cases = [fuzzing.random_case(seed) for seed in range(600)]
+    assert {case.K[0] for case in cases} == set(fuzzing.SETS)
+    kinds = {part[0] for case in cases for g in case.g for part in (g[1] if g[0] == "Stack" else [g])}
+    assert kinds == {"Affine", "Quadratic", *fuzzing.CURVED, *fuzzing.PIECEWISE} - {"Diagonal"}
+    assert {case.feasible for case in cases} == {case.unchanged for case in cases} == {True, False}
+    assert any(case.weight is not None for case in cases)
+    assert {len(case.y) for case in cases} == {1, 7, 40}
+    assert max(len(g[2]) for case in cases for g in case.g if g[0] == "Affine") >= 300
