@@ -12,8 +12,11 @@ import multiprocessing
 import os
 import pkgutil
 import resource
+import shutil
 import sys
+import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -60,6 +63,7 @@ FROM_OUTSIDE = {
     "cocopt.state:as_numbers": {"value"},
     "cocopt.state:refusing": set(),
     "cocopt.state:restore": {"value"},
+    "cocopt.stream:serve": set(),  # is called by the command line
     "cocopt.registry:attribute": set(),
     "cocopt.registry:import_package": set(),
     "cocopt.geometry:solve_hinge_prox": set(),  # on checked arguments, as it says
@@ -197,6 +201,18 @@ def make_clasp(K: Any, start: Any) -> Any:
     return cocopt.CLASP(K, start=start)
 
 
+def make_learner(key: str) -> Any:
+    return cocopt.CLASP(K)
+
+
+def small_pool() -> cocopt.Pool:
+    folder = tempfile.mkdtemp()
+    pool = cocopt.Pool(os.path.join(folder, "pool.db"), make_learner)
+    weakref.finalize(pool, shutil.rmtree, folder, ignore_errors=True)
+    pool.play("played")
+    return pool
+
+
 def norm_squared(x: Any) -> Any:
     return float(x @ x) - 1.0
 
@@ -291,6 +307,14 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "cocopt.metrics:CompensatedSum.plus": lambda: {"term": 1.0},
     "cocopt.metrics:Ledger.after": lambda: {"loss": 1.0, "rows": [0.5, -1.0]},
     "cocopt.metrics:of": lambda: {"rows": [[0.5, -1.0], [0.0, 1.0]], "loss": [1.0, 2.0]},
+    "cocopt.pool:Pool": lambda: {"place": "pool.db", "make": make_learner},
+    "cocopt.pool:Pool.ask": lambda: {"key": "a"},
+    "cocopt.pool:Pool.coming": lambda: {"key": "a"},
+    "cocopt.pool:Pool.forget": lambda: {"key": "played", "round": 1},
+    "cocopt.pool:Pool.learner": lambda: {"key": "played"},
+    "cocopt.pool:Pool.play": lambda: {"key": "a", "id": "0"},
+    "cocopt.pool:Pool.tell": lambda: {"key": "a", "loss": losses.Linear([1.0, 0.0]), "id": "0"},
+    "cocopt.pool:Pool.tell_many": lambda: {"items": [{"key": "a", "loss": losses.Linear([1.0, 0.0])}]},
     "cocopt.problems:from_file": lambda: {"spec": f"{__file__}:Anything"},
     "cocopt.problems:get": lambda: {"name": "olr"},
     "cocopt.registry:attribute": lambda: {"kind": "set", "name": "Box"},
@@ -315,6 +339,10 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
         "K": K, "constraint": constraints.Affine([1.0, 1.0], 1.0), "target": np.ones(2), "max_multiplier": np.ones(1),
         "cap": "each",
     },
+    "cocopt.stream:learner_maker": lambda: {
+        "description": {"algorithm": "clasp", "set": {"type": "Simplex", "dim": 2}}
+    },
+    "cocopt.stream:serve": lambda: {"pool": small_pool(), "source": os.open(os.devnull, os.O_RDONLY), "target": 1},
     "cocopt.theory:Certificate.after": lambda: {"step": 0.5, "gradient_sq": 1.0},
 }  # fmt: skip
 
@@ -326,6 +354,7 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "Decoder": lambda: state.Decoder({"x": np.zeros(2)}),
     "Function": lambda: steps.Function(lambda t: 1.0 / t),
     "Ledger": lambda: metrics.Ledger.zero((), "hist"),
+    "Pool": small_pool,
     "Problem": Noise,
     "Result": small_result,
 }

@@ -559,3 +559,23 @@ def test_integers_of_64_bits_are_decoded():
     for number in (2**63, -(2**63)):
         with pytest.raises(StateError, match="expected a number of 64 bits"):
             decoder.decode(number)
+
+
+def test_files_are_those_of_numpy_and_zip():
+    content = state.pack(HEADER, ARRAYS)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None  # every member has the checksum that its header says
+        assert {info.filename for info in archive.infolist()} == {"cocopt.json", *(f"{name}.npy" for name in ARRAYS)}
+    with np.load(io.BytesIO(content)) as loaded:
+        for name, array in ARRAYS.items():
+            np.testing.assert_array_equal(loaded[name], array)
+            assert loaded[name].dtype == array.dtype
+
+
+def test_a_learner_that_was_stored_before_is_stored_like_a_new_one():
+    learner = CLASP(sets.Box(0.0, 1.0, dim=2), window=2)
+    first = learner.dumps()
+    learner.tell(losses.Linear([-1.0, 1.0]), constraints.Affine([1.0, 1.0], 0.5))
+    again = learner.dumps()
+    assert again != first
+    assert again == cocopt.loads(again).dumps()

@@ -7,14 +7,14 @@ import sys
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("cvxpy", "dask", "river", "sklearn", "test")
+EXTRAS = ("cvxpy", "dask", "postgres", "river", "sklearn", "stream", "test")
 
 
 def lowest(requirement: str) -> str | None:
     """``name==version`` for ``name>=version``; None for an extra of the package itself."""
     if requirement.startswith("cocopt["):
         return None
-    match = re.fullmatch(r"([\w-]+)>=([\w.]+)", requirement)
+    match = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\w.]+)", requirement)
     if match is None:
         raise SystemExit(f"pyproject.toml: expected name>=version, got {requirement!r}")
     return f"{match[1]}=={match[2]}"

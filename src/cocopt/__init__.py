@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 # registered is exported. Type checkers read __init__.pyi.
 _EXPORTS = {
     "ConvexSet": "cocopt.sets",
+    "Pool": "cocopt.pool",
     "algorithms": "cocopt.algorithms",
     "checks": "cocopt.checks",
     "constraints": "cocopt.constraints",

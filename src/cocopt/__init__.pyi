@@ -36,6 +36,7 @@ from cocopt.experiments import run as run
 from cocopt.geometry import hinge_prox as hinge_prox
 from cocopt.geometry.project import explain as explain
 from cocopt.geometry.project import project as project
+from cocopt.pool import Pool as Pool
 from cocopt.registry import register as register
 from cocopt.sets import Ball as Ball
 from cocopt.sets import Box as Box

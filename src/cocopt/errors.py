@@ -23,11 +23,13 @@ __all__ = [
     "InvalidInput",
     "MissingFile",
     "NotStorable",
+    "PoolUnavailable",
     "ReadOnly",
     "SolverFailure",
     "StateError",
     "SuspiciousInput",
     "TrialFailed",
+    "UnknownKey",
 ]
 
 
@@ -119,6 +121,30 @@ class ReadOnly(CocoptError, AttributeError):
 
 class MissingFile(CocoptError, FileNotFoundError):
     """A state file, or the folder that it is to be written to, does not exist."""
+
+
+class PoolUnavailable(CocoptError, RuntimeError):
+    """The database of a pool is busy, full, or not to be reached; the same call may be tried again.
+
+    Unless the message says otherwise, nothing was stored. With an ``id`` a call is applied once, however often it is
+    tried.
+    """
+
+
+class UnknownKey(InvalidInput, KeyError):
+    """A pool has no learner under this key.
+
+    >>> import cocopt, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with cocopt.Pool(pathlib.Path(folder, "pool.db"), lambda key: cocopt.CLASP(cocopt.Simplex(3))) as pool:
+    ...         pool.learner("north")
+    Traceback (most recent call last):
+    ...
+    cocopt.errors.UnknownKey: key: expected one of the 0 keys of the pool, got 'north'
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would put it in quotes
 
 
 class InfeasibleRound(CocoptError):

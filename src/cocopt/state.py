@@ -23,9 +23,11 @@ import os
 import secrets
 import shutil
 import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple, NoReturn, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -276,8 +278,11 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name}, which is no JSON")
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """A JSON-able header and arrays as the bytes of a state file."""
+def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, plain: bool = False) -> bytes:
+    """A JSON-able header and arrays as the bytes of a state file.
+
+    ``plain`` says that all keys of the header are text, as those of `encode` are; then that is not looked after.
+    """
     stored = {}
     for name, array in _as_mapping("arrays", arrays).items():
         if not isinstance(array, np.ndarray | np.generic) or not _is_plain(array):
@@ -285,19 +290,54 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
         stored[name] = np.asarray(array)
     if not isinstance(header, Mapping):
         raise InvalidInput(f"header: expected a mapping, got {describe(header)}")
-    try:  # as it will be read: keys are text, tuples are lists
-        plain = json.loads(json.dumps(dict(header), allow_nan=False))
+    try:
+        if not plain:  # as it will be read: keys are text, tuples are lists
+            header = json.loads(json.dumps(dict(header), allow_nan=False))
+        envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": header}
+        text = _as_text(envelope)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"header: expected values that JSON has, got others ({error})") from None
-    envelope = {"format": "cocopt", "version": VERSION, "cocopt": cocopt.__version__, "header": plain}
-    envelope["sha256"] = _checksum(envelope, stored)
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER), json.dumps(envelope))  # without the time: same state, same bytes
-        for name, array in stored.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-    return buffer.getvalue()
+    members = {_HEADER: f'{text[:-1]}, "sha256": "{_checksum_of_text(text, stored)}"}}'.encode()}
+    for name, array in stored.items():
+        fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+        data = (array.T if fortran else array).tobytes()
+        members[f"{name}.npy"] = _npy_header(array.dtype.str, array.shape, fortran) + data
+    return _archive(members)
+
+
+@lru_cache(maxsize=1024)
+def _npy_header(dtype: str, shape: tuple[int, ...], fortran: bool) -> bytes:
+    """What precedes the numbers in an ``.npy`` member; a learner stores the same few shapes again and again."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": fortran, "shape": shape})
+    return header.getvalue()
+
+
+#: headers of a zip file: of a member, of its entry in the directory, and of the end
+_MEMBER, _ENTRY, _END = struct.Struct("<4s5H3I2H"), struct.Struct("<4s6H3I5H2I"), struct.Struct("<4s4H2IH")
+_UTF8, _NEW_YEAR_1980 = 0x800, 0x21
+
+
+def _archive(members: Mapping[str, bytes]) -> bytes:
+    """A zip file of uncompressed members, without their times: same state, same bytes.
+
+    `zipfile` would take ten times as long for a small learner; what needs its 64-bit extension is left to it.
+    """
+    if len(members) > 0xFFFF or sum(map(len, members.values())) > 1 << 31:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, data in members.items():
+                archive.writestr(zipfile.ZipInfo(name), data)
+        return buffer.getvalue()
+    parts, entries, offset = [], [], 0
+    for name, data in members.items():
+        coded = name.encode()
+        common = (20, _UTF8, 0, 0, _NEW_YEAR_1980, zlib.crc32(data), len(data), len(data), len(coded), 0)
+        parts += [_MEMBER.pack(b"PK\3\4", *common), coded, data]
+        entries += [_ENTRY.pack(b"PK\1\2", 20, *common, 0, 0, 0, 0o600 << 16, offset), coded]
+        offset += _MEMBER.size + len(coded) + len(data)
+    size, count = sum(map(len, entries)), len(members)
+    return b"".join([*parts, *entries, _END.pack(b"PK\5\6", 0, 0, count, count, size, offset, 0)])
 
 
 def _as_mapping(name: str, value: Any) -> Mapping[str, Any]:
@@ -312,12 +352,25 @@ def _is_plain(array: Any) -> bool:
 
 
 def _checksum(envelope: Mapping[str, Any], arrays: Arrays) -> str:
-    digest = hashlib.sha256(json.dumps(envelope, sort_keys=True).encode())
+    return _checksum_of_text(_as_text(envelope), arrays)
+
+
+def _as_text(envelope: Mapping[str, Any]) -> str:
+    return json.dumps(envelope, sort_keys=True, allow_nan=False)
+
+
+def _checksum_of_text(envelope: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(envelope.encode())
     for name in sorted(arrays):
         array = arrays[name]
-        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(_outline_of_array(name, array.dtype.str, array.shape))
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=1024)
+def _outline_of_array(name: str, dtype: str, shape: tuple[int, ...]) -> bytes:
+    return json.dumps([name, dtype, shape]).encode()
 
 
 # ---------------------------------------------------------------- values

@@ -118,6 +118,7 @@ class Learner(ABC):
         if not isinstance(K, ConvexSet):
             raise InvalidInput(f"K: expected a set such as cocopt.Box, got {describe(K)}")
         self.K = K
+        self._described_before: tuple[dict[str, Any], dict[str, Any], state.Arrays] | None = None
         self._loss_types: set[type] = set()  # whose objects were found to fit
         self._constraint_types: set[type] = set()
         self._watch = Watch(K, movement=not self.projection_free)
@@ -179,6 +180,11 @@ class Learner(ABC):
     def t(self) -> int:
         """The number of rounds so far that have had feedback."""
         return self._state.t
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds so far, those without feedback included: the coming one is ``rounds + 1``."""
+        return self._state.rounds
 
     @property
     def pending(self) -> tuple[int, ...]:
@@ -559,22 +565,16 @@ class Learner(ABC):
         >>> cocopt.loads(learner.dumps())
         CLASP(Box(lower=0 (shape (2,)), upper=1 (shape (2,)), dim=2), t=0)
         """
-        return state.pack(*self._described())
+        return state.pack(*self._described(), plain=True)
 
     def _described(self) -> tuple[dict[str, Any], state.Arrays]:
         """The learner as a JSON-able description and arrays."""
         name = registry.name_of(type(self))
         if name is None:
             raise NotStorable(f"save: {type(self).__name__} cannot be stored: register it with @cocopt.register")
-        parameters: dict[str, Any] = {}
+        parameters, own = self._described_parameters()
         header: dict[str, Any] = {"algorithm": name, "parameters": parameters}
-        arrays: state.Arrays = {}
-        for key, value in self.parameters().items():
-            try:
-                parameters[key], own = state.encode(value, f"parameters.{key}")
-            except TypeError:
-                parameters[key], own = {"absent": key}, {}
-            arrays.update(own)
+        arrays: state.Arrays = {**own}
         fields = self._state._replace(pending=list(self._state.pending.values()))._asdict()  # type: ignore[arg-type]
         try:
             for key, value in fields.items():
@@ -586,6 +586,24 @@ class Learner(ABC):
                 "holds data alone: describe the constraint by its structure, or do not remember it (window=1)"
             ) from error
         return header, arrays
+
+    def _described_parameters(self) -> tuple[dict[str, Any], state.Arrays]:
+        """The same for the constructor's arguments; described anew only if one of them is another object."""
+        values = self.parameters()
+        known = self._described_before
+        if known is not None and [*map(id, known[0].values())] == [*map(id, values.values())]:
+            return known[1], known[2]
+        parameters: dict[str, Any] = {}
+        arrays: state.Arrays = {}
+        for key, value in values.items():
+            try:
+                parameters[key], own = state.encode(value, f"parameters.{key}")
+            except TypeError:
+                parameters[key], own = {"absent": key}, {}
+            arrays.update(own)
+        if not any(isinstance(value, list | dict | np.ndarray) for value in values.values()):  # which may change
+            self._described_before = values, parameters, arrays
+        return parameters, arrays
 
     @classmethod
     def from_stored(cls, header: dict[str, Any], arrays: state.Arrays, supplied: Mapping[str, Any]) -> Self:
