@@ -26,7 +26,7 @@ def test_a_far_target() -> None:
         assert g.value(x).max() <= 4 * np.spacing(np.abs(y).max()) * np.linalg.norm(A)
 
 
-@pytest.mark.parametrize("count", [20, 150], ids=["kernel", "daqp"])
+@pytest.mark.parametrize("count", [20, 4000], ids=["kernel", "daqp"])
 def test_targets_in_the_normal_cone_of_a_vertex_project_onto_it(count: int) -> None:
     """z + Nᵀλ with λ ≥ 0 and N the rows that bind at z, up to 10^6 times as far away as z is long."""
     solved = 0

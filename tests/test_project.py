@@ -303,7 +303,7 @@ def test_without_a_constraint_it_is_the_projection_onto_K(kind: str) -> None:
 
 def test_explain_names_the_method() -> None:
     box, ball = cocopt.Box(0.0, 1.0, dim=3), cocopt.Ball(0.0, 1.0, dim=3)
-    many = constraints.Affine(np.ones((200, 3)), np.ones(200))
+    many = constraints.Affine(np.ones((4001, 3)), np.ones(4001))
     black_box = constraints.Function(lambda x: float(x[0]), lambda x: np.array([1.0, 0.0, 0.0]))
     for K, g, method in [
         (box, constraints.Affine(np.ones(3), 1.0), "kernel"),
@@ -368,10 +368,12 @@ def test_explain_names_the_method_that_is_tried_first(
 @pytest.mark.parametrize(
     ("K", "count", "method"),
     [
-        (cocopt.Box(-1.0, 1.0, dim=5), 129, "daqp"),
-        (cocopt.Simplex(5), 129, "daqp"),
-        (cocopt.Ball(0.0, 1.0, dim=5), 129, "kernel"),
-        (cocopt.Ball(0.0, 1.0, dim=5), 1001, "clarabel"),
+        (cocopt.Box(-1.0, 1.0, dim=5), 4000, "kernel"),
+        (cocopt.Box(-1.0, 1.0, dim=5), 4001, "daqp"),
+        (cocopt.Simplex(5), 3999, "kernel"),
+        (cocopt.Simplex(5), 4000, "daqp"),
+        (cocopt.Ball(0.0, 1.0, dim=5), 4000, "kernel"),
+        (cocopt.Ball(0.0, 1.0, dim=5), 4001, "clarabel"),
         (cocopt.L1Ball(0.0, 1.0, dim=2001), 2, "dual"),
     ],
     ids=str,

@@ -250,7 +250,9 @@ def test_polyhedron_with_idle_zero_and_repeated_rows():
     A = [[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [1e6, 0.0], [0.0, 1.0]]
     K = Polyhedron(A, [1.0, 0.0, 1.0, 1e6, inf])
     np.testing.assert_allclose(K.project([3.0, 7.0]), [1.0, 7.0], atol=1e-14)
-    assert K.polyhedral().A.shape == (3, 2)
+    form = K.polyhedral()
+    assert form.A.shape == (0, 2)
+    np.testing.assert_array_equal(form.upper, [1.0, inf])
     whole = Polyhedron([[0.0, 0.0], [1.0, 2.0]], [1.0, inf])
     check_set(whole)
     assert np.array_equal(whole.project([3.0, 7.0]), [3.0, 7.0])

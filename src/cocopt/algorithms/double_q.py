@@ -18,7 +18,6 @@ from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegative, NonNegativeRows
 from cocopt.theory import Bounds, bounds_double_q
-from cocopt.threads import vecmat
 
 __all__ = ["DoubleQ"]
 
@@ -164,7 +163,7 @@ class DoubleQ(Learner):
             violated = violations > 0.0
             if violated.any():
                 weights = np.where(violated, surrogate.b * surrogate.weight(sums), 0.0)
-                p = p + vecmat(weights, feedback.row_subgradients())
+                p = p + feedback.weighted_subgradients(weights)
         if penalties is not None and t > 1:
             penalties = np.maximum((1.0 - 1.0 / self.horizon) * penalties + violations, minimum)
         p = self.K.project_direction_unchecked(p)

@@ -16,7 +16,6 @@ from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegativeRows
 from cocopt.theory import Bounds, bounds_mahdavi
 from cocopt.theory.mahdavi import mahdavi_constants
-from cocopt.threads import vecmat
 
 __all__ = ["Mahdavi"]
 
@@ -132,7 +131,7 @@ class Mahdavi(Learner):
         eta, delta = mahdavi_constants(self.horizon, self._D, self.lipschitz, self.bound, M)
         direction = np.zeros(feedback.x.shape) if feedback.gradient is None else feedback.gradient
         if feedback.rows is not None and multipliers is not None:
-            direction = direction + vecmat(multipliers, feedback.row_subgradients())
+            direction = direction + feedback.weighted_subgradients(multipliers)
             rows = np.where(np.isneginf(feedback.rows), -self.bound, feedback.rows)  # idle rows are −∞
             ascent = rows - delta * eta * multipliers
             multipliers = np.maximum(multipliers + eta * ascent, 0.0)

@@ -93,6 +93,14 @@ class Feedback(NamedTuple):
             self.constraint.raise_nonfinite(self.played)
         return np.broadcast_to(self.along(jacobian), (*self.played.shape[:-1], *jacobian.shape[-2:]))
 
+    def weighted_subgradients(self, weights: Array) -> Array:
+        """Σ_i weights_i s_i of the rows' subgradients s_i at ``played``, along K's hull, finite; weights (..., M)."""
+        assert self.constraint is not None
+        combined = self.constraint.combine_unchecked(self.played, weights)
+        if not all_finite(combined):
+            self.constraint.raise_nonfinite(self.played)
+        return self.along(combined)
+
     def along(self, vectors: Array) -> Array:
         """The part along K's hull; what rounding leaves of a vector normal to it is 0."""
         if self.along_hull is None:

@@ -18,7 +18,6 @@ from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.state import NonNegativeRows
 from cocopt.theory import Bounds, bounds_yu_neely
-from cocopt.threads import vecmat
 
 __all__ = ["YuNeely"]
 
@@ -143,8 +142,8 @@ class YuNeely(Learner):
         constraint = feedback.constraint
         assert isinstance(constraint, Constraint)
         assert feedback.rows is not None
-        if constraint.affine() is not None:
-            return self.K.project_unchecked(target - vecmat(weights, feedback.row_subgradients()))
+        if constraint.affine() is not None or constraint.sparse_rows() is not None:
+            return self.K.project_unchecked(target - feedback.weighted_subgradients(weights))
         # on K every row is at least its value here less G D: shifted by that, no hinge is ever reached
         shift = self.lipschitz * self._D - feedback.rows
         return solve_hinge_prox(self.K, Shifted(constraint, shift), target, weights, "each").point

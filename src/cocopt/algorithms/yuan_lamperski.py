@@ -15,7 +15,6 @@ from cocopt.registry import register
 from cocopt.sets.base import ConvexSet
 from cocopt.steps import Constant, Power, Schedule, StronglyConvex
 from cocopt.theory import Bounds, bounds_yuan_lamperski
-from cocopt.threads import vecmat
 
 __all__ = ["YuanLamperski"]
 
@@ -145,5 +144,5 @@ class YuanLamperski(Learner):
             memory = _Memory(max(memory.rows, rows.shape[-1]))
             if (rows > 0.0).any():
                 weights = np.maximum(rows, 0.0) / ((rows.shape[-1] + 1) * self.lipschitz**2)  # η_t λ_t
-                x = x - vecmat(weights, feedback.row_subgradients())
+                x = x - feedback.weighted_subgradients(weights)
         return Update(self.K.project_unchecked(x), memory, 0.0 if feedback.gradient is None else eta)

@@ -14,4 +14,5 @@ from cocopt.constraints.second_order import SecondOrder as SecondOrder
 from cocopt.constraints.selected_row import SelectedRow as SelectedRow
 from cocopt.constraints.shifted import Shifted as Shifted
 from cocopt.constraints.soft import Soft as Soft
+from cocopt.constraints.sparse_affine import SparseAffine as SparseAffine
 from cocopt.constraints.stack import Stack as Stack

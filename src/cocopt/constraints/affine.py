@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from cocopt.arrays import (
     Array,
     ArrayLike,
     as_floats,
+    batch_shape,
+    broadcast,
     plain_system,
     read_only_view,
 )
@@ -24,6 +26,7 @@ from cocopt.constraints.base import (
 from cocopt.errors import InvalidInput
 from cocopt.kernels import contiguous
 from cocopt.registry import register
+from cocopt.sparse_rows import SparseRows, is_sparse
 
 __all__ = ["Affine"]
 
@@ -35,6 +38,8 @@ class Affine(Constraint):
     Parameters
     ----------
     A : array (..., M, n), or (n,) for a single row
+        Or a sparse array of SciPy's, (M, n), in any format, which all trials share: then the constraint is a
+        [`SparseAffine`][cocopt.constraints.SparseAffine], which never makes it dense.
     b : array (..., M), or a number for a single row
         b_i = +inf switches row i off.
 
@@ -48,7 +53,7 @@ class Affine(Constraint):
     array([ 1., -1.])
     """
 
-    __slots__ = ("A", "b", "batch", "dim", "row_count")
+    __slots__ = ("A", "_entries", "b", "batch", "dim", "row_count")
 
     A: Array
     b: Array
@@ -63,6 +68,9 @@ class Affine(Constraint):
             self.batch = ()
             self.row_count, self.dim = self.A.shape
             return
+        if is_sparse(A):
+            self._become_sparse(A, as_floats("b", b))
+            return
         rows, rhs = as_floats("A", A), as_floats("b", b)
         if rows.ndim < 2:
             if rows.ndim == 0:
@@ -75,6 +83,19 @@ class Affine(Constraint):
         self.A, self.b = contiguous(rows), contiguous(rhs)
         self.batch = rows.shape[:-2]
         self.row_count, self.dim = rows.shape[-2:]
+
+    def _become_sparse(self, matrix: Any, b: Array) -> None:
+        """Goes on as a `SparseAffine`, which has the same slots; to choose the class before would slow every round."""
+        from cocopt.constraints.sparse_affine import SparseAffine
+
+        if type(self) is not Affine:
+            raise InvalidInput(f"A: expected a dense array for a {type(self).__name__}, got a sparse one")
+        rows = SparseRows.of(matrix, contiguous(b.reshape(1) if b.ndim == 0 else b))
+        expected = (rows.start.size - 1,)
+        if rows.b.shape != expected:
+            raise InvalidInput(f"b: expected shape {expected} to match A {matrix.shape}, got {b.shape}")
+        self.__class__ = SparseAffine
+        cast(SparseAffine, self).set_rows(rows)
 
     def rows_unchecked(self, x: Array) -> Array:
         rows: Array = kernels.affine_rows(self.A, self.b, contiguous(x))
@@ -90,14 +111,14 @@ class Affine(Constraint):
     def magnitude(self, x: Array) -> Array:
         return np.maximum(row_norms(self.A) * row_norms(x)[..., None], np.abs(finite_part(self.b, np.inf)))
 
-    def affine(self) -> tuple[Array, Array]:
+    def affine(self) -> tuple[Array, Array] | None:
         return self.A, self.b
 
     @property
     def conic(self) -> bool:
         return True
 
-    def cones(self) -> Cones:
+    def cones(self) -> Cones | None:
         self.require_single()
         self.require_finite_data()
         active = self.b < np.inf
@@ -113,12 +134,11 @@ class Affine(Constraint):
     def select_unchecked(self, row: Any) -> Affine:
         if row.ndim == 0:
             return Affine(self.A[..., row, :][..., None, :], self.b[..., row][..., None])
-        A = np.broadcast_to(self.A, (*row.shape, *self.A.shape[-2:]))
-        b = np.broadcast_to(self.b, (*row.shape, self.row_count))
-        return Affine(
-            np.take_along_axis(A, row[..., None, None], axis=-2),
-            np.take_along_axis(b, row[..., None], axis=-1),
-        )
+        shape = batch_shape(("data", self.batch), ("row", row.shape))
+        A, b = broadcast(self.A, (*shape, *self.A.shape[-2:])), broadcast(self.b, (*shape, self.row_count))
+        trials = (np.arange(shape[0]),) if len(shape) == 1 else np.indices(shape, sparse=True)
+        index = (*trials, broadcast(row, shape))
+        return Affine(A[index][..., None, :], b[index][..., None])
 
     def data_arrays(self) -> list[tuple[str, Array, bool]]:
         return [("A", self.A, False), ("b", finite_part(self.b, np.inf), False)]

@@ -15,6 +15,7 @@ from cocopt.arrays import (
     all_finite,
     as_integers,
     batch_shape,
+    broadcast,
     check_points,
     describe,
     equal_values,
@@ -23,6 +24,8 @@ from cocopt.arrays import (
 )
 from cocopt.cones import Cones
 from cocopt.errors import InvalidInput, NotStorable
+from cocopt.sparse_rows import SparseRows
+from cocopt.threads import vecmat
 from cocopt.tolerances import TINY
 
 __all__ = [
@@ -88,15 +91,15 @@ class Constraint(ABC):
     def gradient(self, x: ArrayLike) -> Array:
         """A subgradient of g: that of the largest row, the first one on ties. Shape (..., n)."""
         points = self.check_points(x)
-        jacobian = self.jacobian(points)
         if self.row_count == 1:
-            return jacobian[..., 0, :]
+            return self.jacobian(points)[..., 0, :]
         worst = self.rows(points).argmax(axis=-1)
-        if worst.ndim == 0:
-            gradient: Array = jacobian[worst]
-            return gradient
-        jacobian = np.broadcast_to(jacobian, (*worst.shape, *jacobian.shape[-2:]))
-        return np.take_along_axis(jacobian, worst[..., None, None], axis=-2)[..., 0, :]
+        with ignore_fp_warnings():
+            gradient = self.subgradient_unchecked(points, worst)
+            finite = all_finite(gradient) and all_finite(points)
+        if not finite:
+            self.raise_nonfinite(points)
+        return gradient
 
     @abstractmethod
     def rows_unchecked(self, x: Array) -> Array:
@@ -110,6 +113,18 @@ class Constraint(ABC):
     @abstractmethod
     def jacobian_unchecked(self, x: Array) -> Array:
         """The rows' subgradients, on checked points."""
+
+    def subgradient_unchecked(self, x: Array, row: Any) -> Array:
+        """A subgradient of one row at each point, (..., n); ``row`` has an integer for each of all trials."""
+        jacobian = self.jacobian_unchecked(x)
+        jacobian = broadcast(jacobian, (*row.shape, *jacobian.shape[-2:]))
+        subgradient: Array = jacobian[(*np.indices(row.shape, sparse=True), row)]
+        return subgradient
+
+    def combine_unchecked(self, x: Array, weights: Array) -> Array:
+        """Σ_i weights_i s_i of the rows' subgradients s_i at each point, for weights (..., M)."""
+        combined: Array = vecmat(weights, self.jacobian_unchecked(x))
+        return combined
 
     def magnitude(self, x: Array) -> Array:
         """The size of the terms that make up each row at x, shape (..., M): the unit of relative violations."""
@@ -141,6 +156,10 @@ class Constraint(ABC):
 
     def affine(self) -> tuple[Array, Array] | None:
         """(A, b) with shapes (..., M, n) and (..., M) if every row is affine, else None."""
+        return None
+
+    def sparse_rows(self) -> SparseRows | None:
+        """The rows if they are affine and sparse, for a single constraint, else None. `affine` is None then."""
         return None
 
     @property

@@ -10,7 +10,9 @@ from cocopt.arrays import Array, ArrayLike
 from cocopt.cones import Cones
 from cocopt.constraints.affine import Affine
 from cocopt.constraints.base import Constraint
+from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse_rows import is_sparse
 
 __all__ = ["Equality"]
 
@@ -42,6 +44,8 @@ class Equality(Constraint):
     __slots__ = ("_residual", "batch", "dim", "row_count")
 
     def __init__(self, A: ArrayLike, b: ArrayLike) -> None:
+        if is_sparse(A):
+            raise InvalidInput("A: expected a dense array, got a sparse one; `Affine` takes these, for inequalities")
         self._residual = Affine(A, b)
         self.batch: tuple[int, ...] = self._residual.batch
         self.row_count: int = self._residual.row_count

@@ -11,6 +11,7 @@ from cocopt.cones import Cones
 from cocopt.constraints.base import Constraint, data_batch_shape, finite_part, member_trials
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["Shifted"]
 
@@ -58,6 +59,13 @@ class Shifted(Constraint):
     def affine(self) -> tuple[Array, Array] | None:
         rows = self.of.affine()
         return None if rows is None else (rows[0], rows[1] - self.by)
+
+    def subgradient_unchecked(self, x: Array, row: Any) -> Array:
+        return self.of.subgradient_unchecked(x, row)
+
+    def sparse_rows(self) -> SparseRows | None:
+        rows = self.of.sparse_rows()
+        return None if rows is None or self.batch else rows.with_b(rows.b - self.by)
 
     @property
     def conic(self) -> bool:

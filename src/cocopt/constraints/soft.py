@@ -13,6 +13,7 @@ from cocopt.constraints.affine import Affine
 from cocopt.constraints.base import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["Soft"]
 
@@ -79,11 +80,20 @@ class Soft(Constraint):
     def jacobian_unchecked(self, x: Array) -> Array:
         return self.constraint.jacobian_unchecked(x)
 
+    def subgradient_unchecked(self, x: Array, row: Any) -> Array:
+        return self.constraint.subgradient_unchecked(x, row)
+
+    def combine_unchecked(self, x: Array, weights: Array) -> Array:
+        return self.constraint.combine_unchecked(x, weights)
+
     def magnitude(self, x: Array) -> Array:
         return self.constraint.magnitude(x)
 
     def affine(self) -> tuple[Array, Array] | None:
         return self.constraint.affine()
+
+    def sparse_rows(self) -> SparseRows | None:
+        return self.constraint.sparse_rows()
 
     @property
     def conic(self) -> bool:

@@ -26,8 +26,10 @@ from cocopt.constraints.base import (
     member_trials,
 )
 from cocopt.constraints.selected_row import SelectedRow
+from cocopt.constraints.sparse_affine import SparseAffine
 from cocopt.errors import InvalidInput
 from cocopt.registry import register
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["Stack"]
 
@@ -127,6 +129,12 @@ class Stack(Constraint):
         parts = [broadcast(m.jacobian_unchecked(x), (*shape, m.row_count, x.shape[-1])) for m in self.members]
         return np.concatenate(parts, axis=-2)
 
+    def combine_unchecked(self, x: Array, weights: Array) -> Array:
+        ends = np.cumsum([member.row_count for member in self.members])[:-1]
+        parts = zip(self.members, np.split(weights, ends, axis=-1), strict=True)
+        total: Array = np.sum([member.combine_unchecked(x, part) for member, part in parts], axis=0)
+        return total
+
     def magnitude(self, x: Array) -> Array:
         shape = data_batch_shape(self, x)
         parts = [broadcast(m.magnitude(x), (*shape, m.row_count)) for m in self.members]
@@ -141,6 +149,20 @@ class Stack(Constraint):
             A.append(broadcast(rows[0], (*self.batch, *rows[0].shape[-2:])))
             b.append(broadcast(rows[1], (*self.batch, rows[1].shape[-1])))
         return np.concatenate(A, axis=-2), np.concatenate(b, axis=-1)
+
+    def sparse_rows(self) -> SparseRows | None:
+        """Dense rows among sparse ones become sparse; None if none is sparse, or some are not affine or have trials."""
+        if self.batch or all(member.sparse_rows() is None for member in self.members):
+            return None
+        pieces = []
+        for member in self.members:
+            piece, affine = member.sparse_rows(), member.affine()
+            if piece is None:
+                if affine is None:
+                    return None
+                piece = SparseRows.of_dense(*affine)
+            pieces.append(piece)
+        return SparseRows.stacked(pieces)
 
     @property
     def conic(self) -> bool:
@@ -181,6 +203,9 @@ class Stack(Constraint):
         rows = self.affine()
         if rows is not None:
             return Affine(*rows).select_unchecked(row) if self.row_count > 1 else Affine(*rows)
+        sparse = self.sparse_rows()
+        if sparse is not None:
+            return SparseAffine.of(sparse).select_unchecked(row)
         if row.ndim > 0:
             return SelectedRow(self, row)
         left = int(row)

@@ -14,13 +14,11 @@ from cocopt.geometry.problem import Request
 from cocopt.kernels import contiguous
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet, Polyhedral
-from cocopt.sets.box import Box
 from cocopt.sets.simplex import Simplex
 
 __all__ = ["MAX_DENSE_DIM", "Batch", "joined", "kernel_rows", "solve_batch"]
 
-MAX_KERNEL_ROWS = 128  # more go to DAQP; with fewer it is the faster one only if nearly all bind (`make bench`)
-MAX_KERNEL_ROWS_WITHOUT_DAQP = 1000  # an interior-point method, the only other one, takes 10 to 1000 times as long
+MAX_KERNEL_ROWS = 4000  # up to here DAQP is no faster, but where about n rows bind and n ≥ 100 (by a third)
 MAX_DENSE_DIM = 2000  # in more dimensions the solvers' dense n × n matrices are too large; other methods take over
 SIMD_MAX_SIZE = 100  # product of rows and dimension up to which eight trials at once are faster than one by one
 MIN_SIMD_TRIALS = 6  # from so many trials on they are
@@ -42,40 +40,44 @@ def solve_batch(request: Request) -> Batch | None:
         return None
     A, b = affine
     point = contiguous(point)
-    if A.shape[-2] == 1 and type(K) in (Box, Ball, Simplex):
-        return _solve_one_row(K, A, b, point, max_multiplier)
     if type(K) is Ball:
+        if A.shape[-2] == 1:
+            return _solve_one_row(K, None, A, b, point, max_multiplier)
         return _solve_ball(K, A, b, point, max_multiplier, max_multiplier_sum)
-    if type(K) is Box:
-        found = _solve_box(K, A, b, point, max_multiplier, max_multiplier_sum)
-        if found is not None:
-            return found
     polyhedral = K.polyhedral()
     if polyhedral is None:
         return None
-    own, projects = polyhedral.b.size, max_multiplier is None and max_multiplier_sum is None
-    if own + A.shape[-2] > kernel_rows(K, projects):
-        daqp_applies = projects and K.dim <= MAX_DENSE_DIM
+    own = polyhedral.b.size
+    if A.shape[-2] == 1 and (own == 0 or type(K) is Simplex):
+        return _solve_one_row(K, polyhedral, A, b, point, max_multiplier)
+    if own + A.shape[-2] > kernel_rows(K):
+        daqp_applies = max_multiplier is None and max_multiplier_sum is None and K.dim <= MAX_DENSE_DIM
         return _solve_daqp(*joined(polyhedral, A, b), own, point) if daqp_applies else None
+    if own == 0:
+        found = _solve_box(polyhedral, A, b, point, max_multiplier, max_multiplier_sum)
+        if found is not None:
+            return found
     if max_multiplier_sum is None:
         return _solve_polyhedron(polyhedral, A, b, point, max_multiplier)
     return _solve_polyhedron_sum(polyhedral, A, b, point, max_multiplier_sum)
 
 
-def _solve_one_row(K: ConvexSet, A: Array, b: Array, point: Array, max_multiplier: Array | None) -> Batch:
-    """A single row over a box, a ball or a simplex."""
+def _solve_one_row(
+    K: ConvexSet, polyhedral: Polyhedral | None, A: Array, b: Array, point: Array, max_multiplier: Array | None
+) -> Batch:
+    """A single row over a ball, a simplex, or bounds alone."""
     bound = None if max_multiplier is None else max_multiplier[..., 0]
     row = contiguous(A)[..., 0, :], b[..., 0], np.inf if bound is None else bound
-    if isinstance(K, Box):
+    if isinstance(K, Ball):
+        x, nu, status = kernels.ball_halfspace(point, K.center, K.radius, *row)
+    elif isinstance(K, Simplex):
+        x, nu, status = kernels.simplex_halfspace(point, K.total, *row)
+    else:
+        assert polyhedral is not None
         shape = _simd_shape(A, point)
         if shape is not None:
-            return _solve_box_simd(K, A, b, point, bound, shape)
-        x, nu, status = kernels.box_halfspace(point, K.lower, K.upper, *row)
-    elif isinstance(K, Ball):
-        x, nu, status = kernels.ball_halfspace(point, K.center, K.radius, *row)
-    else:
-        assert isinstance(K, Simplex)
-        x, nu, status = kernels.simplex_halfspace(point, K.total, *row)
+            return _solve_box_simd(polyhedral, A, b, point, bound, shape)
+        x, nu, status = kernels.box_halfspace(point, polyhedral.lower, polyhedral.upper, *row)
     return x, nu[..., None], status, "kernel"
 
 
@@ -96,24 +98,24 @@ def _solve_ball(
 
 
 def _solve_box(
-    K: Box, A: Array, b: Array, point: Array, max_multiplier: Array | None, max_multiplier_sum: Array | None
+    box: Polyhedral, A: Array, b: Array, point: Array, max_multiplier: Array | None, max_multiplier_sum: Array | None
 ) -> Batch | None:
-    """Several rows over a box; None if there are many, or if their sum is bounded and there are not many trials."""
-    M = A.shape[-2]
+    """Several rows over bounds alone; None if the multipliers' sum is bounded and there are not many trials."""
+    M, n = A.shape[-2:]
     shape = _simd_shape(A, point) if max_multiplier is None else None
     if shape is not None:
-        return _solve_box_simd(K, A, b, point, max_multiplier_sum, shape)
-    if M > MAX_KERNEL_ROWS or max_multiplier_sum is not None:
+        return _solve_box_simd(box, A, b, point, max_multiplier_sum, shape)
+    if max_multiplier_sum is not None:
         return None
-    bounds, memory = _row_bounds(max_multiplier, M), kernels.workspace_memory(M, K.dim)
+    bounds, memory = _row_bounds(max_multiplier, M), kernels.workspace_memory(M, n)
     rows = contiguous(A), contiguous(b)
-    return *kernels.box_rows(point, K.lower, K.upper, *rows, bounds, _NO_EQUALITIES, *memory), "kernel"
+    return *kernels.box_rows(point, box.lower, box.upper, *rows, bounds, _NO_EQUALITIES, *memory), "kernel"
 
 
 def _solve_polyhedron(polyhedral: Polyhedral, A: Array, b: Array, point: Array, max_multiplier: Array | None) -> Batch:
     """Several rows over a polyhedron, their multipliers bounded one by one."""
     M, n = A.shape[-2:]
-    own, equalities = map(contiguous, polyhedral[:4]), polyhedral.equalities
+    own, equalities = map(contiguous, polyhedral[:4]), _as_array(polyhedral.equalities)
     rows, memory = (contiguous(A), contiguous(b)), kernels.workspace_memory(polyhedral.b.size + M, n)
     bounds = _row_bounds(max_multiplier, M)
     return *kernels.polyhedron_rows(point, *own, equalities, *rows, bounds, *memory), "kernel"
@@ -142,19 +144,19 @@ def _simd_shape(A: Array, point: Array) -> tuple[int, ...] | None:
 
 
 def _solve_box_simd(
-    K: Box, A: Array, b: Array, point: Array, max_multiplier_sum: Array | None, shape: tuple[int, ...]
+    box: Polyhedral, A: Array, b: Array, point: Array, max_multiplier_sum: Array | None, shape: tuple[int, ...]
 ) -> Batch:
-    """Rows over a box, eight trials at a time."""
+    """Rows over bounds alone, eight trials at a time."""
     M, n = A.shape[-2:]
     bound = _UNBOUNDED_SUM if max_multiplier_sum is None else _one_axis(max_multiplier_sum[..., None], shape, 1)[:, 0]
     targets = _one_axis(point if point.shape[:-1] == shape else np.broadcast_to(point, (*shape, n)), shape, 1)
     rows, rhs = _one_axis(A, shape, 2), _one_axis(b, shape, 1)
     memory = kernels.lane_memory(M, n)
     if M == 1:
-        x, nu, status = kernels.box_halfspace_simd(targets, K.lower, K.upper, rows[:, 0], rhs[:, 0], bound, memory)
+        x, nu, status = kernels.box_halfspace_simd(targets, box.lower, box.upper, rows[:, 0], rhs[:, 0], bound, memory)
     else:
         memories = *kernels.workspace_memory(M, n), memory
-        x, nu, status = kernels.box_rows_simd(targets, K.lower, K.upper, rows, rhs, bound, _unbounded(M), *memories)
+        x, nu, status = kernels.box_rows_simd(targets, box.lower, box.upper, rows, rhs, bound, _unbounded(M), *memories)
     return x.reshape(*shape, n), nu.reshape(*shape, M), status.reshape(shape), "kernel"
 
 
@@ -166,10 +168,9 @@ def _one_axis(array: Array, shape: tuple[int, ...], axes: int) -> Array:
     return contiguous(array.reshape(-1, *rest))
 
 
-def kernel_rows(K: ConvexSet, projects: bool = True) -> int:
-    """Up to how many rows, K's own included, the kernels are used, for projections or with bounded multipliers."""
-    has_daqp = projects and type(K) is not Ball and K.dim <= MAX_DENSE_DIM
-    return max(MAX_KERNEL_ROWS if has_daqp else MAX_KERNEL_ROWS_WITHOUT_DAQP, K.dim // 2)
+def kernel_rows(K: ConvexSet) -> int:
+    """Up to how many rows, K's own included, the kernels are used."""
+    return max(MAX_KERNEL_ROWS, K.dim // 2)
 
 
 def joined(polyhedral: Polyhedral, A: Array, b: Array) -> tuple[Array, Array, Array, Array, int]:
@@ -186,6 +187,11 @@ def _row_bounds(max_multiplier: Array | None, M: int) -> Array:
     if max_multiplier is None:
         return _unbounded(M)
     return contiguous(np.broadcast_to(max_multiplier, (*max_multiplier.shape[:-1], M)))
+
+
+@cache
+def _as_array(count: int) -> Any:
+    return np.array(count)
 
 
 @cache

@@ -25,9 +25,7 @@ def largest_row(constraint: Constraint, x: Array, rows: Array) -> tuple[Array, A
     >>> largest_row(g, x, g.rows(x))
     (np.float64(5.0), array([3., 4.]))
     """
-    jacobian = constraint.jacobian_unchecked(x)
-    row = rows.argmax(axis=-1)
-    subgradient = jacobian[(*np.indices(row.shape, sparse=True), row)]
+    subgradient = constraint.subgradient_unchecked(x, rows.argmax(axis=-1))
     if not all_finite(subgradient):
         constraint.raise_nonfinite(x)
     return np.maximum(rows.max(axis=-1), 0.0), subgradient

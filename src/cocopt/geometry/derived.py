@@ -10,6 +10,7 @@ from cocopt.cones import Cones
 from cocopt.constraints import Constraint
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
+from cocopt.sparse_rows import SparseRows
 
 __all__ = ["CUT_ROUNDING", "WORK_PER_CUT", "CuttingPlanes", "Relaxed", "SetDistance", "inner_work"]
 
@@ -48,6 +49,10 @@ class Relaxed(Constraint):
     def affine(self) -> tuple[Array, Array] | None:
         rows = self.of.affine()
         return None if rows is None else (rows[0], rows[1] + self.t)
+
+    def sparse_rows(self) -> SparseRows | None:
+        rows = self.of.sparse_rows()
+        return None if rows is None else rows.with_b(rows.b + self.t)
 
     @property
     def conic(self) -> bool:

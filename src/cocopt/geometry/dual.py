@@ -38,12 +38,15 @@ class _DualPoint(NamedTuple):
 def solve_dual(request: Request) -> Solution:
     """One trial's request by its dual, for affine rows without a bound on the sum of their multipliers."""
     K, constraint, point, *_ = request
-    affine = constraint.affine()
-    assert affine is not None  # the ladder asks for affine rows
-    A, b = affine
-    norms = np.linalg.norm(A, axis=1)
+    affine, sparse = constraint.affine(), constraint.sparse_rows()
+    if sparse is not None:
+        A, b, norms = sparse.matrix(), sparse.b, sparse.norms
+    else:
+        assert affine is not None  # the ladder asks for affine rows
+        A, b, norms = *affine, np.linalg.norm(affine[0], axis=1)
     used = (norms > 0) & (b < np.inf)
-    rows, rhs, bounds = A[used] / norms[used, None], b[used] / norms[used], request.row_bounds[used] * norms[used]
+    rhs, bounds = b[used] / norms[used], request.row_bounds[used] * norms[used]
+    rows = A[used] / norms[used, None] if sparse is None else A[used].multiply(1.0 / norms[used, None]).tocsr()
 
     def evaluate(nu: Array) -> _DualPoint:
         x = K.project_unchecked(point - nu @ rows)

@@ -4,13 +4,14 @@ A request is solved in two stages. First all trials at once, by the compiled ker
 (`BATCH_METHODS`). Then each trial that is left goes through METHODS in their order, until a point passes the check of
 its optimality conditions:
 
-1. kernel: compiled, for boxes, balls and polyhedra with few rows (first stage only);
+1. kernel: compiled, for boxes, balls and polyhedra with up to thousands of rows (first stage only);
 2. curved: compiled, for one curved row, or one row over a curved set (first stage only);
 3. newton: compiled, for a few curved rows, dense ones and several among them (first stage only);
-4. daqp: an active-set solver, for polyhedra with more rows;
-5. clarabel: an interior-point solver, for everything that has a conic form;
-6. dual: for affine rows over a set that is known by its projection alone;
-7. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
+4. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
+5. daqp: an active-set solver, for polyhedra with more rows;
+6. clarabel: an interior-point solver, for everything that has a conic form;
+7. dual: for affine rows over a set that is known by its projection alone;
+8. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
+from cocopt.geometry.sparse import solve_sparse_batch
 from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
 from cocopt.sets.ball import Ball
@@ -49,7 +51,12 @@ def _cuts_apply(request: Request) -> bool:
 
 
 #: the methods for all trials at once, in the order in which they are tried; one that does not apply returns None
-BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (solve_batch, solve_curved, solve_dense)
+BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (
+    solve_batch,
+    solve_curved,
+    solve_dense,
+    solve_sparse_batch,
+)
 
 #: the ladder for the trials that are left, in the order in which methods are tried
 METHODS: tuple[Method, ...] = (

@@ -44,11 +44,12 @@ def least_violation(request: Request, unit: Array) -> LeastViolation | None:
     cutting planes otherwise.
     """
     K, constraint, *_ = request
-    polyhedral, affine = K.polyhedral(), constraint.affine()
-    if polyhedral is not None and affine is not None and (unit > 0).all():
+    polyhedral, affine, sparse = K.polyhedral(), constraint.affine(), constraint.sparse_rows()
+    if polyhedral is not None and (affine is not None or sparse is not None) and (unit > 0).all():
         from cocopt.solvers import highs
 
-        return LeastViolation(*highs.least_violation(polyhedral, *affine, unit))
+        A, b = affine if sparse is None else (sparse.matrix(), sparse.b)  # type: ignore[misc]  # one of them is there
+        return LeastViolation(*highs.least_violation(polyhedral, A, b, unit))
     if K.conic and constraint.conic:
         return _by_cones(K, constraint, unit, nearly_feasible_point(request)[0])  # from a far target digits are lost
     if K.conic:

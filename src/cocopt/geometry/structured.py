@@ -24,6 +24,7 @@ from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
 from cocopt.geometry.problem import Projection, Request, relative_violation
 from cocopt.geometry.scaled import size_of
+from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
@@ -60,7 +61,7 @@ def _row_count(request: Request) -> int | None:
 
 def _kernel_applies(request: Request) -> bool:
     rows = _row_count(request)
-    return rows is not None and rows <= kernel_rows(request.K, request.projects)
+    return rows is not None and rows <= kernel_rows(request.K)
 
 
 def _describe_kernel(request: Request) -> str:
@@ -72,6 +73,12 @@ def _describe_kernel(request: Request) -> str:
 def _describe_newton(request: Request) -> str:
     M = request.constraint.row_count
     return f"compiled, Newton's method for {'one row' if M == 1 else f'{M} rows'}, curved ones among them"
+
+
+def _describe_sparse(request: Request) -> str:
+    rows = request.constraint.sparse_rows()
+    assert rows is not None  # see `sparse_applies`
+    return f"compiled, Newton's method on the dual of {rows.row_count} rows with {rows.values.size} entries"
 
 
 def _daqp_applies(request: Request) -> bool:
@@ -95,7 +102,9 @@ def _clarabel_applies(request: Request) -> bool:
 
 
 def _dual_applies(request: Request) -> bool:
-    return request.constraint.affine() is not None and not np.isfinite(request.sum_bound)
+    constraint = request.constraint
+    affine = constraint.affine() is not None or constraint.sparse_rows() is not None
+    return affine and not np.isfinite(request.sum_bound)
 
 
 def _describe_dual(request: Request) -> str:
@@ -105,6 +114,7 @@ def _describe_dual(request: Request) -> str:
 
 STRUCTURED: tuple[Method, ...] = (
     Method("kernel", _kernel_applies, None, _describe_kernel),
+    Method("sparse", sparse_applies, solve_sparse, _describe_sparse),
     Method("curved", curved_applies, None, describe_curved),
     Method("newton", newton_applies, None, _describe_newton),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from cocopt import kernels
 from cocopt.arrays import Array, all_finite, ignore_fp_warnings
 from cocopt.constraints import Constraint
-from cocopt.geometry.batch import MAX_KERNEL_ROWS
 from cocopt.kernels.status import CONVERGED
 from cocopt.losses import LeastSquares, Linear, Loss, Norm, Quadratic
 from cocopt.sets.base import ConvexSet
@@ -26,6 +25,7 @@ from cocopt.tolerances import FEASIBILITY, HINDSIGHT_GAP, SATISFIED
 __all__ = ["Solved", "minimise_quadratics"]
 
 MAX_STEPS = 6
+MAX_ROWS = 128  # of a round, bounds included: those of all rounds are in memory at once
 PROXIMAL_CURVATURE = 1e-6  # ρ, of the mean curvature
 PROXIMAL_SLOPE = 1e-3  # ρ of a loss without curvature, of its slope over the diameter of K
 VALUE_FLOOR = 1e-3  # of the loss at the start: takes the place of a smaller value as the unit of the gap
@@ -95,7 +95,7 @@ def _all_rows(K: ConvexSet, constraint: Constraint | None, count: int) -> _Rows 
     above, below = np.isfinite(upper), np.isfinite(lower)
     A = np.concatenate([polyhedral.A, eye[above], -eye[below]])
     b = np.concatenate([polyhedral.b, upper[above], -lower[below]])
-    if len(b) + affine[1].shape[-1] > MAX_KERNEL_ROWS:
+    if len(b) + affine[1].shape[-1] > MAX_ROWS:
         return None
     A = np.concatenate([np.broadcast_to(A, (count, *A.shape)), _repeated(affine[0], 2, count)], axis=1)
     b = np.concatenate([np.broadcast_to(b, (count, *b.shape)), _repeated(affine[1], 1, count)], axis=1)

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cocopt.arrays import Array, all_finite, ignore_fp_warnings
 from cocopt.cones import Cones
@@ -125,7 +126,7 @@ class WorkingSet:
         if self._curved_set and _usable(self.K.cones()) is None:
             return True
         for *_, constraint in self._rounds.blocks(T):
-            if constraint is not None and constraint.affine() is None:
+            if constraint is not None and not _has_affine_rows(constraint):
                 each = constraint.members.flat if isinstance(constraint, MixedConstraint) else [constraint.trials(0)]
                 if any(_usable(member.cones()) is None for member in each):
                     return True
@@ -203,18 +204,35 @@ def _violated_in_block(
     t, i = np.nonzero(values > 0)
     if t.size == 0:
         return
-    jacobian = constraint.jacobian_unchecked(points)
-    normals, violation = (jacobian if jacobian.ndim == 3 else jacobian[None])[t, i], values[t, i]
+    normals, violation = _normals(constraint, points, t, i), values[t, i]
     rhs, norms = np.vecdot(normals, x) - violation, np.linalg.norm(normals, axis=1)
     significant = np.flatnonzero(violation > FEASIBILITY * np.maximum(norms * reach, np.abs(rhs)))
     distance = violation[significant] / (norms[significant] + TINY)
-    affine = constraint.affine() is not None
+    affine = _has_affine_rows(constraint)
     for index in np.argsort(-distance, kind="stable"):
         k = significant[index]
         origin = (first + int(t[k]), int(i[k]) if affine else -1)
         if origin not in known:
             own = None if affine else constraint.trials(int(t[k]))
             yield _Violated(float(distance[index]), Row(origin, normals[k], float(rhs[k])), own)
+
+
+def _has_affine_rows(constraint: Constraint) -> bool:
+    """Whether the linearisation of a row is the row itself."""
+    if isinstance(constraint, MixedConstraint):
+        return all(map(_has_affine_rows, constraint.members.flat))
+    return constraint.affine() is not None or constraint.sparse_rows() is not None
+
+
+def _normals(constraint: Constraint, points: Array, t: NDArray[np.intp], i: NDArray[np.intp]) -> Array:
+    """Subgradients of the rows i of the rounds t; of constraints of several kinds only these."""
+    if isinstance(constraint, MixedConstraint):
+        point = points.reshape(-1, points.shape[-1])[0]
+        pairs = zip(constraint.members[t], i, strict=True)
+        return np.array([member.subgradient_unchecked(point, row) for member, row in pairs])
+    jacobian = constraint.jacobian_unchecked(points)
+    normals: Array = (jacobian if jacobian.ndim == 3 else jacobian[None])[t, i]
+    return normals
 
 
 def _usable(cones: Cones | None) -> Cones | None:

@@ -31,6 +31,7 @@ _KERNELS = {
     "dense.project": ("newton_rows",),
     "simd.box_rows": ("box_rows_simd",),
     "rows_sum": ("ball_rows_sum", "box_rows_sum"),
+    "sparse": ("sparse_project",),
     "polyhedron": ("polyhedron_rows",),
     "ball": ("ball_rows",),
     "rows": ("box_rows",),
@@ -52,7 +53,7 @@ _KERNELS = {
     "curved.box": ("box_norm_ball",),
     "ledger": ("add_round",),
     "ledger_fold": ("fold",),
-    "values": ("affine_rows", "norm_loss"),
+    "values": ("affine_rows", "norm_loss", "sparse_rows"),
     "violation": ("affine_violation",),
 }
 _MEMORY = {

@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 MIN_ROWS_BY_COLUMNS = 8  # from so many rows on A x is computed column by column
+UPDATE_COST = 6  # that of one update of the factor, for as many rows as coordinates, in units of a new factor's over 2n
 MAX_UPDATES = 4  # after more steps than this z is computed anew from the multipliers before a result is accepted
 
 
@@ -175,21 +176,21 @@ def compute_z(problem, work, nu, active_count):
 
 @borrowing
 def clip_to_bounds(problem, work, x):
-    """x = clip(z), and free = 1 where x = z; returns ‖x‖, how many entries of free changed, the sum of their places.
+    """x = clip(z), and free = 1 where x = z; returns ‖x‖ and how many entries of free changed.
 
-    (If only one changed, that is where. No branches, so that this becomes vector code.)
+    ``direction`` is what they changed by. (No branches, so that this becomes vector code.)
     """
-    z, free = work.z, work.free
-    square, changes, places = 0.0, 0, 0
+    z, free, change = work.z, work.free, work.direction
+    square, changes = 0.0, 0
     for j in range(z.shape[0]):
         p = clip(z[j], problem.lower[j], problem.upper[j])
         x[j] = p
         f = 1.0 if p == z[j] else 0.0
-        other = 1 if f != free[j] else 0
-        changes, places = changes + other, places + other * j
+        change[j] = f - free[j]
+        changes += 1 if f != free[j] else 0
         free[j] = f
         square += p * p
-    return np.sqrt(square), changes, places
+    return np.sqrt(square), changes
 
 
 @borrowing
@@ -202,16 +203,23 @@ def count_free(free):
 
 
 @borrowing
-def update_free(work, active_count, factored, changes, changed):
-    """Adapts the factor to coordinates that became free or met a bound; returns of how many rows it is valid."""
-    if changes != 1 or factored != active_count or active_count <= 2:
+def update_free(work, active_count, factored, changes):
+    """Adapts the factor to coordinates that became free or met a bound; returns of how many rows it is valid.
+
+    One update each, those that became free first; if they are many, to factorise anew is faster.
+    """
+    change, w, n = work.direction, work.newton_step, work.free.shape[0]
+    if factored != active_count or active_count <= 2 or UPDATE_COST * changes > n + active_count:
         return 0
-    w = work.newton_step
-    for p in range(active_count):
-        w[p] = work.rows[work.active[p], changed]
-    zero = np.int64(0)
-    valid = update_factor(work.factor, active_count, zero, zero, 2.0 * work.free[changed] - 1.0, w)
-    return active_count if valid else 0
+    zero, valid, weight = np.int64(0), factored, 1.0
+    for _ in range(2):
+        for j in range(n):
+            if change[j] == weight:
+                for p in range(valid):
+                    w[p] = work.rows[work.active[p], j]
+                valid = update_factor(work.factor, valid, zero, zero, weight, w)
+        weight = -1.0
+    return valid
 
 
 @borrowing
@@ -355,9 +363,9 @@ def maximise_dual(problem, work, nu, x):
     for _ in range(60 + 8 * count):
         if updates == 0:
             multiplier_sum = compute_z(problem, work, nu, active_count)
-        x_norm, changes, changed = clip_to_bounds(problem, work, x)
+        x_norm, changes = clip_to_bounds(problem, work, x)
         if changes > 0:
-            factored = update_free(work, active_count, factored, changes, changed)
+            factored = update_free(work, active_count, factored, changes)
         size = problem.target_norm + x_norm
         # (where z is not clipped y is at most ‖x‖ + Σ|ν_i|; where it is clipped its rounding does not matter)
         noise = 2.0 * eps * (x_norm + multiplier_sum)

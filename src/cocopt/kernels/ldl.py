@@ -1,7 +1,7 @@
 """The factor L D Lᵀ of the Newton matrix A_F A_Fᵀ of the active rows, F the coordinates strictly between their bounds.
 
-``factor`` holds L below the diagonal, 1/D on it and (L D)ᵀ above. All inner loops run along rows of ``factor`` and are
-short, so that two columns are eliminated at once.
+``factor`` holds 1/D on its diagonal and (L D)ᵀ above; what is below is not used. All inner loops run along rows of
+``factor`` and are short, so that two columns are eliminated at once.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -39,12 +39,12 @@ def factorise(work, first, count):
         for q in range(0, p, 2):
             entry = column[q] * factor[q, q]
             pivot -= column[q] * entry
-            factor[q, p], factor[p, q] = column[q], entry
+            factor[q, p] = column[q]
             if q + 1 < p:
                 column[q + 1] -= factor[q, q + 1] * entry
                 next_entry = column[q + 1] * factor[q + 1, q + 1]
                 pivot -= column[q + 1] * next_entry
-                factor[q + 1, p], factor[p, q + 1] = column[q + 1], next_entry
+                factor[q + 1, p] = column[q + 1]
                 for s in range(q + 2, p):
                     column[s] -= factor[q, s] * entry + factor[q + 1, s] * next_entry
         factor[p, p] = 1.0 / max(pivot, MIN_PIVOT)
@@ -66,18 +66,24 @@ def solve_factored(work, first, count):
             d[p + 1] = (d[p + 1] - factor[p, p + 1] * d[p]) * factor[p + 1, p + 1]
             for s in range(p + 2, count):
                 d[s] -= factor[p, s] * d[p] + factor[p + 1, s] * d[p + 1]
-    for p in range(count - 1, 0, -2):
-        d[p - 1] -= factor[p, p - 1] * d[p]
-        for q in range(p - 1):
-            d[q] -= factor[p, q] * d[p] + factor[p - 1, q] * d[p - 1]
+    for p in range(count - 1, -1, -2):
+        row, last = factor[p], p == 0
+        above = factor[p - 1] if not last else row
+        total, total_above = 0.0, 0.0
+        for s in range(p + 1, count):
+            total += row[s] * d[s]
+            total_above += above[s] * d[s]
+        d[p] -= row[p] * total
+        if not last:
+            d[p - 1] -= above[p - 1] * (total_above + above[p] * d[p])
 
 
 @njit
 def update_factor(factor, count, first, move_up, weight, w):
     """Adds weight·w wᵀ to the factorised matrix of ``count`` rows, in the rows from ``first`` on.
 
-    Moves these ``move_up`` places up. Method C1 of Gill, Golub, Murray & Saunders (1974). False if that would be
-    inaccurate; ``w`` is overwritten.
+    Moves these ``move_up`` places up. Method C1 of Gill, Golub, Murray & Saunders (1974). Returns the first row where
+    that would be inaccurate, from which on the factor is invalid, else ``count``; ``w`` is overwritten.
     """
     for p in range(first, count):
         inverse, w_p = factor[p, p], w[p]
@@ -85,16 +91,16 @@ def update_factor(factor, count, first, move_up, weight, w):
         old_pivot = 0.0 if dependent else 1.0 / inverse
         pivot = old_pivot + weight * w_p * w_p
         if (dependent and p < count - 1) or not pivot > max(MIN_UPDATED_PIVOT, MIN_PIVOT_RATIO * old_pivot):
-            return False
+            return p
         beta = weight * w_p / pivot
         weight *= old_pivot / pivot
         for s in range(p + 1, count):
             entry = factor[p, s] * inverse
             w[s] -= w_p * entry
             entry += beta * w[s]
-            factor[p - move_up, s - move_up], factor[s - move_up, p - move_up] = entry * pivot, entry
+            factor[p - move_up, s - move_up] = entry * pivot
         factor[p - move_up, p - move_up] = 1.0 / pivot
-    return True
+    return count
 
 
 @njit
@@ -103,8 +109,8 @@ def remove_from_factor(factor, count, removed, w):
     if not 0.0 < factor[removed, removed] < 1.0 / MIN_PIVOT:
         return removed
     for p in range(removed + 1, count):
-        w[p] = factor[p, removed]
-        for q in range(removed):
-            factor[q, p - 1], factor[p - 1, q] = factor[q, p], factor[p, q]
-    valid = update_factor(factor, count, removed + 1, np.int64(1), 1.0 / factor[removed, removed], w)
-    return count - 1 if valid else removed
+        w[p] = factor[removed, p] * factor[removed, removed]
+    for q in range(removed):
+        for p in range(removed + 1, count):
+            factor[q, p - 1] = factor[q, p]
+    return update_factor(factor, count, removed + 1, np.int64(1), 1.0 / factor[removed, removed], w) - 1

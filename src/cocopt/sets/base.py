@@ -41,6 +41,10 @@ class Polyhedral(NamedTuple):
     b: Array
     equalities: int = 0
 
+    def frozen(self) -> Polyhedral:
+        """The same with read-only arrays, so that a set can hand it out again and again."""
+        return Polyhedral(frozen(self.lower), frozen(self.upper), frozen(self.A), frozen(self.b), self.equalities)
+
 
 class ConvexSet(ABC):
     """A non-empty closed convex set K in R^n.

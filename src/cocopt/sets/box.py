@@ -129,6 +129,10 @@ class Box(ConvexSet):
         return float(bounds.max()) if bounds.size else 1.0
 
     def polyhedral(self) -> Polyhedral:
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral:
         return Polyhedral(self.lower, self.upper, np.zeros((0, self.dim)), np.zeros(0))
 
     def parameters(self) -> dict[str, Any]:

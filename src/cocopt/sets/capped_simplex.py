@@ -99,7 +99,12 @@ class CappedSimplex(ConvexSet):
         return self.total
 
     def polyhedral(self) -> Polyhedral:
-        return Polyhedral(np.zeros(self.dim), self._upper, np.ones((1, self.dim)), np.array([self.total]), equalities=1)
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral:
+        lower, row = np.zeros(self.dim), np.ones((1, self.dim))
+        return Polyhedral(lower, self._upper, row, np.array([self.total]), equalities=1).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "caps": self.caps, "total": self.total}

@@ -104,8 +104,12 @@ class Halfspace(ConvexSet):
         return largest(self._offset)
 
     def polyhedral(self) -> Polyhedral:
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral:
         free = np.full(self.dim, np.inf)
-        return Polyhedral(-free, free, self._unit[None, :], np.array([self._offset]))
+        return Polyhedral(-free, free, self._unit[None, :], np.array([self._offset])).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"a": self.a, "b": self.b}

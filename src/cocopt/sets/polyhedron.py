@@ -113,8 +113,19 @@ class Polyhedron(ConvexSet):
         return float(np.median(sizes)) if sizes.size else 1.0
 
     def polyhedral(self) -> Polyhedral:
-        free = np.full(self.dim, np.inf)
-        return Polyhedral(-free, free, self._rows, self._rhs)
+        """Rows with one entry are bounds, the tightest of each coordinate."""
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral:
+        lower, upper = np.full(self.dim, -np.inf), np.full(self.dim, np.inf)
+        single = np.count_nonzero(self._rows, axis=1) == 1
+        rows, rhs = self._rows[single], self._rhs[single]
+        row, column = np.nonzero(rows)
+        sign, limit = rows[row, column], rhs[row]  # the rows are of length 1: the entry is 1 or −1
+        np.minimum.at(upper, column[sign > 0], limit[sign > 0])
+        np.maximum.at(lower, column[sign < 0], -limit[sign < 0])
+        return Polyhedral(lower, upper, self._rows[~single], self._rhs[~single]).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"A": self.A, "b": self.b}

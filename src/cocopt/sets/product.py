@@ -109,6 +109,10 @@ class Product(ConvexSet):
         return stack(pieces, self.dim)
 
     def polyhedral(self) -> Polyhedral | None:
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral | None:
         parts: list[Polyhedral] = []
         start = 0
         for part in self.sets:
@@ -126,7 +130,7 @@ class Product(ConvexSet):
             np.concatenate(A),
             np.concatenate(b),
             sum(p.equalities for p in parts),
-        )
+        ).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"sets": list(self.sets)}

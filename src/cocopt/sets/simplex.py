@@ -91,8 +91,12 @@ class Simplex(ConvexSet):
         return self.total
 
     def polyhedral(self) -> Polyhedral:
+        return self._polyhedral
+
+    @cached_property
+    def _polyhedral(self) -> Polyhedral:
         lower, upper = np.zeros(self.dim), np.full(self.dim, np.inf)
-        return Polyhedral(lower, upper, np.ones((1, self.dim)), np.array([self.total]), equalities=1)
+        return Polyhedral(lower, upper, np.ones((1, self.dim)), np.array([self.total]), equalities=1).frozen()
 
     def parameters(self) -> dict[str, Any]:
         return {"dim": self.dim, "total": self.total}

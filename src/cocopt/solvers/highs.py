@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -69,16 +69,21 @@ def solve_lp(cost: Array, feasible: Polyhedral, unit: float = 1.0) -> Solution:
     return Solution(unit * np.asarray(result.x), multipliers, status)
 
 
-def least_violation(poly: Polyhedral, rows: Array, rhs: Array, scale: Array) -> tuple[float, Array]:
-    """The least t for which some x in the polyhedron has rows·x ≤ rhs + t·scale, and such an x."""
+def least_violation(poly: Polyhedral, rows: Any, rhs: Array, scale: Array) -> tuple[float, Array]:
+    """The least t for which some x in the polyhedron has rows·x ≤ rhs + t·scale, and such an x.
+
+    The rows may be a ``csr_array`` of SciPy's, which stays sparse.
+    """
     lower, upper, A, b, equalities = poly
     finite = rhs < np.inf
     some_point = np.clip(np.zeros(lower.size), lower, upper)
     if not finite.any():
         return -np.inf, some_point
+    stacked = _Stacked.of(rows)
+    A = stacked.like(A)
     factor, own_factor = _normalising(rows)[finite], _normalising(A)
-    rows, rhs, scale = factor[:, None] * rows[finite], factor * rhs[finite], factor * scale[finite]
-    A, b = own_factor[:, None] * A, own_factor * b
+    rows, rhs, scale = stacked.times(factor, rows[finite]), factor * rhs[finite], factor * scale[finite]
+    A, b = stacked.times(own_factor, A), own_factor * b
     # HiGHS has absolute tolerances: lengths in units of the largest, or of the median should that be much less; t in
     # units of the flattest row, or of the steepest. Of the points in the polyhedron the best is taken.
     sizes = np.abs(np.concatenate([lower, upper, b, rhs]))
@@ -87,16 +92,16 @@ def least_violation(poly: Polyhedral, rows: Array, rhs: Array, scale: Array) -> 
     free, cost, own_rows = (
         np.array([np.inf]),
         np.append(np.zeros(lower.size), 1.0),
-        np.hstack([A, np.zeros((b.size, 1))]),
+        stacked.append_column(A, np.zeros((b.size, 1))),
     )
     best, point, reported = (np.inf, np.inf), None, UNCONVERGED
     for length, unit in product(lengths, _units(float(scale.max()), float(scale.min()))):
         size = np.maximum(scale / unit, 1.0)
-        relaxed = np.hstack([rows / size[:, None], -(scale / unit / size)[:, None]])
+        relaxed = stacked.append_column(stacked.times(1.0 / size, rows), -(scale / unit / size)[:, None])
         lifted = poly._replace(  # in x and t
             lower=np.concatenate([lower, -free]),
             upper=np.concatenate([upper, free]),
-            A=np.concatenate([own_rows[:equalities], relaxed, own_rows[equalities:]]),
+            A=stacked.concatenate(own_rows[:equalities], relaxed, own_rows[equalities:]),
             b=np.concatenate([b[:equalities], rhs / size, b[equalities:]]),
         )
         solution = solve_lp(cost, lifted, length)
@@ -114,7 +119,7 @@ def least_violation(poly: Polyhedral, rows: Array, rhs: Array, scale: Array) -> 
     return best[1], point
 
 
-def _relative_violation(A: Array, b: Array, equalities: int, x: Array) -> float:
+def _relative_violation(A: Any, b: Array, equalities: int, x: Array) -> float:
     """The largest violation of A x ≤ b in units of its row's terms; 0 if it is within the promise."""
     used = b < np.inf
     equal = np.flatnonzero(used) < equalities
@@ -130,7 +135,42 @@ def _units(largest: float, other: float) -> tuple[float, ...]:
     return (largest,) if largest <= SAME_UNITS * other else (largest, other)
 
 
-def _normalising(rows: Array) -> Array:
+class _Stacked(NamedTuple):
+    """How matrices are put together: as arrays, or as sparse ones."""
+
+    sparse: bool
+
+    @classmethod
+    def of(cls, rows: Any) -> _Stacked:
+        return cls(not isinstance(rows, np.ndarray))
+
+    def like(self, A: Any) -> Any:
+        """A dense matrix in this form."""
+        from scipy.sparse import csr_array
+
+        return csr_array(A) if self.sparse else A
+
+    def times(self, factor: Array, A: Any) -> Any:
+        """Each row multiplied by its factor."""
+        return A.multiply(factor[:, None]).tocsr() if self.sparse else factor[:, None] * A
+
+    def append_column(self, A: Any, column: Array) -> Any:
+        """One more column."""
+        from scipy.sparse import hstack
+
+        return hstack([A, self.like(column)], format="csr") if self.sparse else np.hstack([A, column])
+
+    def concatenate(self, *pieces: Any) -> Any:
+        """One matrix above the other."""
+        from scipy.sparse import vstack
+
+        return vstack(pieces, format="csr") if self.sparse else np.concatenate(pieces)
+
+
+def _normalising(rows: Any) -> Array:
     """The factor that makes the largest entry of each row 1; 1 for a row of zeros."""
-    largest = np.abs(rows).max(axis=1, initial=0.0)
+    if isinstance(rows, np.ndarray):
+        largest = np.abs(rows).max(axis=1, initial=0.0)
+    else:
+        largest = abs(rows).max(axis=1).toarray().ravel() if rows.shape[0] else np.zeros(0)
     return 1.0 / np.where(largest > 0.0, largest, 1.0)
