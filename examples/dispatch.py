@@ -2,8 +2,8 @@
 
 Five plants feed a grid of four buses and five lines. Before each hour the demand is known: `ask(known=...)` meets it
 exactly. The costs of the plants (fuel, emissions) and the ratings of the lines, which fall in the heat, are known after
-the hour. Flows are those of the linear (DC) model. A blind learner, who is told the same demand only afterwards, is off
-by many megawatts.
+the hour. Flows are those of the linear (DC) model. A blind learner, to whom the same demand is revealed afterwards, is
+off by many megawatts.
 
 The data are made up, with sizes as in a regional grid. Run it with ``python examples/dispatch.py``; the figure is
 results/dispatch.png.

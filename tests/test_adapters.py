@@ -112,6 +112,13 @@ def test_loss_of_a_batch_is_the_mean_of_its_samples(loss: str, data: Data) -> No
     checks.check_loss(f)
 
 
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
+def test_data_that_are_not_finite_are_named(loss: str) -> None:
+    f = regression_loss(loss, np.array([[1.0, np.nan]]), np.zeros(1))
+    with pytest.raises(InvalidInput, match=r"losses\.\w+: [uH]: expected finite"):
+        f.value([1.0, 1.0])
+
+
 def test_partial_fit_is_a_gradient_step_and_a_projection(data: Data) -> None:
     """Against a loop: AdaGrad-norm steps on the mean squared loss, projected onto the ball, and weighted means."""
     X, y = data

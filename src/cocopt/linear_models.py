@@ -23,7 +23,6 @@ from cocopt.sets import Ball, Box
 from cocopt.sets.base import ConvexSet
 
 __all__ = [
-    "BatchConstraint",
     "Budget",
     "DemographicParity",
     "Monotone",
