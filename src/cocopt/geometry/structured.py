@@ -197,9 +197,10 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             size = size_of(K, x)
             target, tau = nearer_target(point, x, size, distance)
             part = float(tau[0])
-            bounds = (None if bound is None else part * bound for bound in (each, of_sum))
+            of_rows, of_all = (None if bound is None else part * bound for bound in (each, of_sum))
+            nearer = request._replace(point=target, max_multiplier=of_rows, max_multiplier_sum=of_all)
             try:
-                found = _solve_near(Request(K, request.constraint, target, *bounds, *request[5:]), methods)
+                found = _solve_near(nearer, methods)
             except SolverFailure:
                 break  # to nearer targets
             change, x = float(np.abs(found.point - x).max()), found.point
