@@ -36,7 +36,7 @@ __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
 FAR = 1e4  # sizes away from which the normal of a conic result is checked
 BESIDE, KINK = 1e-7, 1e-3  # where the slopes differ by more, so little beside x, there is a kink
-NORMAL = 1e-5  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
+NORMAL = 1e-6  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
 NEARER = (1e6, 1e3, 10.0)  # distances of the targets that are tried instead, in sizes; from afar the direction is right
 
 
