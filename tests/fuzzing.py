@@ -350,12 +350,25 @@ def judge(K: Description, g: Description, y: Array, x: Array, weight: Array | No
     curved = not (is_polyhedral(K) and is_polyhedral(g))
     # along a surface of curvature 1/size an error δ of the position turns the normal by δ/size
     allowed = POSITION * size + (POSITION if curved else 64 * EPS * x.size) * distance
+    if curved and (float(np.abs(x).max()) > BEYOND * set_scale(K) or at_apex(g, x)):
+        return None  # the rounding of x changes the normals, or there are more of them than are listed
     residual = np.inf
     for share in (BINDS, 10 * BINDS, POSITION):
         residual = min(residual, stationarity(y - x, two_sum(y, -x)[1], all_of, share, weight))
         if residual <= allowed:
             return None
     return f"not optimal: stationarity {residual:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
+
+
+def at_apex(g: Description, x: Array) -> bool:
+    """Whether x is where a norm of several terms vanishes, and with it the list of its subgradients ends."""
+    if g[0] == "Stack":
+        return any(at_apex(part, x) for part in g[1])
+    if g[0] != "SecondOrder" or len(g[1]) == 1:
+        return False
+    high, low = dot(g[1], x)
+    tail = length(high + g[2], low)
+    return tail <= POSITION * (float(np.linalg.norm(g[1])) * length(x) + length(g[2]))
 
 
 def stationarity(away: Array, rounding: Array, all_of: Block, share: float, weight: Array | None) -> float:

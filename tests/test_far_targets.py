@@ -273,11 +273,9 @@ def test_a_step_of_any_length_ends_at_a_vertex() -> None:
 
 def test_a_target_too_far_to_be_projected_exactly_is_refused() -> None:
     """Beyond what can be computed, an error says so."""
-    g = constraints.Affine([1.0, 1.0], 1.0)
     for K in (Box(0.0, 1.0, dim=2), Ball(0, 1.0, dim=2), Ellipsoid(0, np.diag([4.0, 1.0]))):
-        for constraint in (g, constraints.NormBall([0.0, 0.0], 0.5)):
-            with pytest.raises(InvalidInput, match="too far away"):
-                cocopt.project(K, constraint, [1e160, -0.5e160])
+        with pytest.raises(InvalidInput, match="too far away"):
+            cocopt.project(K, constraints.SecondOrder(np.eye(2), np.zeros(2), [0.1, 0.0], 0.5), [1e160, -0.5e160])
         with pytest.raises(InvalidInput, match="too large"):
             cocopt.project(K, None, [1e160, -0.5e160])
 

@@ -36,7 +36,9 @@ from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 __all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
-NORMAL = 1e-5  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
+FAR = 1e4  # sizes away from which the normal of a conic result is checked
+BESIDE, KINK = 1e-7, 1e-3  # where the slopes differ by more, so little beside x, there is a kink
+NORMAL = 1e-6  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
 NEARER = (1e6, 1e3, 10.0)  # distances of the targets that are tried instead, in sizes; from afar the direction is right
 
 
@@ -156,7 +158,7 @@ def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
         if isinstance(solution, SolverFailure):
             failure = solution
             continue
-        if solution.status == CONVERGED and _is_feasible(request, solution):
+        if solution.status == CONVERGED and _is_feasible(request, solution) and _is_accurate(request, solution):
             return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
         if solution.status == INFEASIBLE and not suspected:
             suspected = True
@@ -214,11 +216,10 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             size = size_of(K, x)
             target, tau = nearer_target(point, x, size, distance)
             part = float(tau[0])
-            bounds = [None if bound is None else part * bound for bound in (each, of_sum)]
+            of_rows, of_all = (None if bound is None else part * bound for bound in (each, of_sum))
+            nearer = request._replace(point=target, max_multiplier=of_rows, max_multiplier_sum=of_all)
             try:
-                found = _solve_near(
-                    request._replace(point=target, max_multiplier=bounds[0], max_multiplier_sum=bounds[1]), methods
-                )
+                found = _solve_near(nearer, methods)
             except SolverFailure:
                 break  # to nearer targets
             change, x = float(np.abs(found.point - x).max()), found.point
@@ -234,12 +235,29 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
     )
 
 
+def _is_accurate(request: Request, solution: Solution) -> bool:
+    """Whether a conic result for a far target has a normal that the target agrees with; others are not examined."""
+    K, constraint, point, *_ = request
+    if np.abs(point).max() <= FAR * K.scale or constraint.affine() is not None or not (K.conic and constraint.conic):
+        return True
+    distance, size = float(np.abs(point - solution.point).max()), size_of(K, solution.point)
+    return distance <= FAR * size or _is_normal(request, solution.point, solution.multipliers, 10.0 * size / distance)
+
+
 def _is_normal(request: Request, x: Array, multipliers: Array | None, part: float) -> bool:
-    """Whether point − x − Σ ν_i ∇g_i(x) is normal to K at x: added to x, that share of it is projected back onto x."""
+    """Whether point − x − Σ ν_i ∇g_i(x) is normal to K at x: added to x, that share of it is projected back onto x.
+
+    True, too, where that cannot be judged: without multipliers, and near kinks, where one subgradient is not enough.
+    """
     K, constraint, point, *_ = request
     if multipliers is None or not np.isfinite(multipliers).all():
         return True
-    away = point - x - multipliers @ constraint.jacobian_unchecked(x)
+    slopes = constraint.jacobian_unchecked(x)
+    for sign in (1.0, -1.0):
+        beside = constraint.jacobian_unchecked(x + sign * BESIDE * part * (point - x))
+        if np.abs(beside - slopes).max() > KINK * np.abs(slopes).max():
+            return True
+    away = point - x - multipliers @ slopes
     moved = K.project_unchecked(x + part * away) - x
     return bool(np.abs(moved).max() <= NORMAL * part * np.abs(point - x).max() + FEASIBILITY * size_of(K, x))
 

@@ -51,11 +51,12 @@ class Halfspace(ConvexSet):
         self._unit, self._offset = frozen(self.a / norm), float(self.b / norm)
 
     def project_unchecked(self, point: Array) -> Array:
-        for _ in range(2):  # from far away the first step rounds coarsely; the second corrects it
-            excess = np.vecdot(point, self._unit) - self._offset
-            noise = rounding(self.dim, 1.0) * (np.vecdot(np.abs(point), np.abs(self._unit)) + abs(self._offset))
-            point = np.where((excess > noise)[..., None], point - excess[..., None] * self._unit, point)
-        return point
+        noise = rounding(self.dim, 1.0) * (np.vecdot(np.abs(point), np.abs(self._unit)) + abs(self._offset))
+        outside = np.asarray(np.vecdot(point, self._unit) - self._offset > noise)[..., None]
+        x = point
+        for _ in range(3):  # from far away a step rounds coarsely, to either side; the next ones correct it
+            x = x - (np.vecdot(x, self._unit) - self._offset)[..., None] * self._unit
+        return np.where(outside, x, point)
 
     def violation_unchecked(self, point: Array) -> Array:
         excess: Array = np.maximum(np.vecdot(point, self._unit) - self._offset, 0.0)
