@@ -136,7 +136,7 @@ class Learner(ABC):
         self._start = x
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name[0] != "_" and name in self.__dict__ and name in _argument_names(type(self)):
+        if name[0] != "_" and self.__dict__.get(name, value) is not value and name in _argument_names(type(self)):
             raise ReadOnly(self, name)
         object.__setattr__(self, name, value)
 
