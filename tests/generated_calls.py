@@ -29,7 +29,19 @@ from cocopt import Box, constraints, losses, metrics, problems, registry, state,
 from cocopt.errors import CocoptError
 
 # Modules that users do not import from: they are called by the package on checked values.
-INTERNAL = {"arrays", "cli", "cones", "functions", "kernels", "linear_models", "solvers", "tolerances"}
+INTERNAL = {
+    "arrays",
+    "cli",
+    "cones",
+    "functions",
+    "kernels",
+    "linear_models",
+    "solvers",
+    "sparse",
+    "sparse_rows",
+    "threads",
+    "tolerances",
+}
 INTERNAL |= {"river", "sklearn"}  # bad input has the errors of those libraries there, as their own checks demand
 
 # Methods that a class implements and the package calls, on values that are checked or that the code itself has made.
