@@ -260,6 +260,7 @@ BY_NAME: dict[str, Callable[[int], Any]] = {
     "path": lambda dim: "written.npz",
     "point": lambda dim: np.full(dim, 0.5),
     "problem": lambda dim: Noise(),
+    "round": lambda dim: 1,
     "row": lambda dim: 0,
     "schedule": lambda dim: steps.Power(),
     "second": lambda dim: "clasp",

@@ -173,9 +173,9 @@ def test_a_loss_with_the_wrong_sign_is_warned_of_once() -> None:
         learner.tell(wrong)
     for _ in range(5):
         learner.tell(wrong)
-    right = CLASP(Box(-1.0, 1.0, dim=2), start=[0.5, -0.5])
+    correct = CLASP(Box(-1.0, 1.0, dim=2), start=[0.5, -0.5])
     for _ in range(120):
-        right.tell(losses.Function(lambda x: float(x @ x), lambda x: 2.0 * x))
+        correct.tell(losses.Function(lambda x: float(x @ x), lambda x: 2.0 * x))
 
 
 def test_a_constraint_with_the_wrong_sign_is_named() -> None:

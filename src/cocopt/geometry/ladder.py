@@ -79,7 +79,7 @@ def solve(request: Request) -> Projection:
     plain = given.plain()
     if plain is not given:
         return _solve_plain(request, plain)
-    return _solve(request)
+    return _solve_rows(request)
 
 
 def _solve_plain(request: Request, plain: Constraint) -> Projection:
@@ -87,8 +87,8 @@ def _solve_plain(request: Request, plain: Constraint) -> Projection:
     given = request.constraint
     try:
         if not (given.has_priorities and request.infeasible == "nearest"):
-            return _solve(request._replace(constraint=plain))
-        found = _solve(request._replace(constraint=plain))
+            return _solve_rows(request._replace(constraint=plain))
+        found = _solve_rows(request._replace(constraint=plain))
     except InfeasibleRound as error:
         raise error.with_names(given.row_names) from None
     shape = found.point.shape[:-1]
@@ -99,7 +99,7 @@ def _solve_plain(request: Request, plain: Constraint) -> Projection:
     return found._replace(point=x, least_violation=least[()])
 
 
-def _solve(request: Request) -> Projection:
+def _solve_rows(request: Request) -> Projection:
     """`solve`, for rows without names and weights."""
     try:
         found = _solve_all(request)
