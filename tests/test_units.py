@@ -126,6 +126,18 @@ def test_the_bound_of_adaptive_steps_holds_with_its_constants() -> None:
     assert promised.regret == pytest.approx(bound)
 
 
+def test_the_bounds_of_clasp_f_hold_with_adaptive_steps() -> None:
+    rng = np.random.default_rng(2)
+    learner, total, largest = CLASPF(Box(0.0, 1.0, dim=3), start=np.full(3, 0.2)), np.zeros(3), 0.0
+    for _ in range(300):
+        gradient, a = rng.normal(loc=[0.3, 0.0, -0.3]), rng.uniform(0, 1, 3)
+        learner.tell(losses.Linear(gradient), constraints.Affine(a / np.linalg.norm(a), 0.4))
+        total, largest = total + gradient, max(largest, float(np.linalg.norm(gradient)))
+    promised = learner.bounds(300, lipschitz_f=largest, lipschitz_g=1.0)
+    assert learner.ledger.loss - min(0.0, *(0.4 * total)) <= promised.regret
+    assert learner.ledger.ccv2 <= promised.ccv2
+
+
 # ---------------------------------------------------------------------------------------- what can hardly be meant
 
 
