@@ -129,7 +129,10 @@ def _solve_all(request: Request) -> Batch | None:
 
 
 def _without_lost_points(request: Request, found: Batch) -> Batch:
-    """What was found, UNCONVERGED where the target is so far away that x is lost in its rounding, and infeasible."""
+    """What was found, UNCONVERGED where the target is so far away that x is lost in its rounding, and infeasible.
+
+    Of several curved rows such an x may be feasible and still be wrong: there every far trial is left to stages.
+    """
     K, constraint, point, *_ = request
     if np.abs(point).max(initial=0.0) <= VERY_FAR * K.scale or not request.projects:
         return found
@@ -140,6 +143,8 @@ def _without_lost_points(request: Request, found: Batch) -> Batch:
     lost = (K.violation_unchecked(x) > FEASIBILITY * size) | (constraint.rows_unchecked(x) > FEASIBILITY * unit).any(
         axis=-1
     )
+    if name == "newton":
+        lost |= np.abs(point - x).max(axis=-1) > VERY_FAR * size
     return x, nu, np.where(lost & (status == CONVERGED), UNCONVERGED, status), name
 
 
