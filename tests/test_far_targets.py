@@ -244,6 +244,15 @@ def test_targets_in_the_normal_cone_of_a_vertex_at_any_distance(count: int, reac
         np.testing.assert_allclose(x, z, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("reach", FAR)
+def test_one_curved_row_over_a_simplex_from_any_distance(reach: float) -> None:
+    """The same point from every distance: that of a target which is near, in the same direction."""
+    tail = constraints.SecondOrder([[-0.17, 0.33]], [1.655], [0.016, 0.187], 1.559)
+    direction = np.array([0.17, 1.0])
+    near = cocopt.project(Simplex(2), tail, 1e3 * direction)
+    np.testing.assert_allclose(cocopt.project(Simplex(2), tail, reach * direction), near, rtol=0, atol=1e-7)
+
+
 def test_far_targets_beside_an_interval() -> None:
     """Where x = y − ν a is lost in the rounding of y altogether."""
     interval = constraints.Affine([[1.0], [-1.0]], [-0.55, 5.0])

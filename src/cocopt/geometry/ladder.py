@@ -29,14 +29,15 @@ from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.priorities import nearest_by_priority
-from cocopt.geometry.problem import MAX_CUTS, Projection, Request, trial_request, trial_shape
+from cocopt.geometry.problem import MAX_CUTS, VANISHING, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.sparse import solve_sparse_batch
-from cocopt.geometry.structured import STRUCTURED, Method, solve_trial
-from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE
+from cocopt.geometry.structured import STRUCTURED, VERY_FAR, Method, solve_trial
+from cocopt.kernels import contiguous
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.sets.ball import Ball
 from cocopt.sets.box import Box
 from cocopt.threads import one_blas_thread
-from cocopt.tolerances import SATISFIED
+from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
 
@@ -124,12 +125,33 @@ def _solve_all(request: Request) -> Batch | None:
     for method in BATCH_METHODS:
         found = method(request)
         if found is not None:
-            return found
+            return found if method is solve_batch else _without_lost_points(request, found)
     return None
+
+
+def _without_lost_points(request: Request, found: Batch) -> Batch:
+    """What was found, UNCONVERGED where the target is so far away that x is lost in its rounding, and infeasible.
+
+    Of several curved rows such an x may be feasible and still be wrong: there every far trial is left to stages.
+    """
+    K, constraint, point, *_ = request
+    if np.abs(point).max(initial=0.0) <= VERY_FAR * K.scale or not request.projects:
+        return found
+    x, nu, status, name = found
+    size = np.maximum(np.abs(x).max(axis=-1), K.scale)
+    at_scale = constraint.magnitude(np.full(K.dim, K.scale))
+    unit = np.maximum(constraint.magnitude(x), VANISHING * at_scale)
+    lost = (K.violation_unchecked(x) > FEASIBILITY * size) | (constraint.rows_unchecked(x) > FEASIBILITY * unit).any(
+        axis=-1
+    )
+    if name == "newton":
+        lost |= np.abs(point - x).max(axis=-1) > VERY_FAR * size
+    return x, nu, np.where(lost & (status == CONVERGED), UNCONVERGED, status), name
 
 
 def _solve_remaining(request: Request, found: Batch) -> Projection:
     """The second stage, for the trials that the first did not solve."""
+    request = request._replace(point=contiguous(request.point))  # lest results depend on how it lies in memory
     x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
     K, constraint = request.K, request.constraint
     if (status == NONFINITE).any():

@@ -14,6 +14,7 @@ from cocopt.tolerances import BLACK_BOX, SATISFIED
 
 __all__ = [
     "MAX_CUTS",
+    "VANISHING",
     "Projection",
     "Request",
     "check_arguments",

@@ -33,7 +33,7 @@ from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
-__all__ = ["STRUCTURED", "Method", "project_onto_rows", "solve_trial"]
+__all__ = ["STRUCTURED", "VERY_FAR", "Method", "project_onto_rows", "solve_trial"]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
 FAR = 1e4  # sizes away from which the normal of a conic result is checked
