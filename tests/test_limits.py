@@ -260,3 +260,23 @@ def test_nested_names() -> None:
     assert Stack({"outer": inner, "c": Affine([1.0], 1.0)}).row_names == ("outer.a", "outer.b", "outer.b", "c")
     assert Stack([inner, Affine([1.0], 1.0)]).row_names == ("a", "b", "b", None)
     assert constraints.Soft(inner).row_names == inner.row_names
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_skipping_what_was_known_charges_the_drift(late: bool) -> None:
+    """What is known leads away from the actions that the certificate is about once the round is skipped."""
+    learner = CLASP(Box(0.0, 1.0, dim=1), start=[0.5], infeasible="skip")
+    known, contrary = Affine([1.0], 0.0), Affine([-1.0], -0.5)
+    for _ in range(50):
+        if late:
+            number, x = learner.play(known=known)
+            learner.tell(losses.Linear([-1.0]), contrary, round=number)
+        else:
+            x = learner.ask(known=known)
+            learner.tell(losses.Linear([-1.0]), contrary)
+        assert x == pytest.approx([0.0])
+    assert learner.certificate().skipped == 50
+    assert learner.certificate().value >= 50.0  # the regret against x = 1
+    batch = CLASP(Box(0.0, 1.0, dim=1), start=[[0.5], [0.5]], infeasible="skip")
+    batch.tell(losses.Linear([-1.0]), Affine(np.ones((2, 1, 1)), np.array([[-1.0], [1.0]])))
+    assert "all but up to 1 rounds of a trial" in repr(batch.certificate())

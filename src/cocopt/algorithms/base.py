@@ -421,10 +421,15 @@ class Learner(ABC):
         point.setflags(write=False)
         return Asked(own, point, found.feasible)
 
-    @staticmethod
-    def _iterate(before: LearnerState) -> Array:
-        """From where the coming step goes: the point asked for, or, where nothing known could be met, x itself."""
+    def _iterate(self, before: LearnerState) -> Array:
+        """From where the coming step goes: the point asked for, or, where nothing known could be met, x itself.
+
+        If rounds may be skipped, always x itself: the certificate is then about actions that need not satisfy what was
+        known, which may be farther from the point asked for; it charges the drift instead.
+        """
         x, asked = before.x, before.asked
+        if self.infeasible == "skip":
+            return x
         if asked is None or np.all(asked.feasible):
             return x if asked is None else asked.x
         iterate = np.where(np.asarray(asked.feasible)[..., None], asked.x, x)
@@ -439,13 +444,13 @@ class Learner(ABC):
     def _waiting(self, round: Any) -> Played:
         """The pending round of that number."""
         state = self._state
-        try:
-            return state.pending[operator.index(round)]
-        except (TypeError, KeyError):
-            known = f"got {describe(round)}"
-        if isinstance(round, int) and 0 < round <= state.rounds:
-            known = f"got {round}, whose feedback has come or was given up"
-        raise InvalidInput(f"round: expected one of the pending rounds {_some(tuple(state.pending))}, {known}")
+        number = operator.index(round) if hasattr(round, "__index__") and not isinstance(round, bool) else None
+        if number is not None and number in state.pending:
+            return state.pending[number]
+        got = describe(round)
+        if number is not None and 0 < number <= state.rounds:
+            got = f"{number}, whose feedback has come or was given up"
+        raise InvalidInput(f"round: expected one of the pending rounds {_some(tuple(state.pending))}, got {got}")
 
     def _overflow(self) -> InvalidInput:
         return InvalidInput(

@@ -61,7 +61,7 @@ class Certificate:
     Where the gradient was taken at another point p_t than the iterate x_t from which the step went (feedback that came
     late, or another action that was executed), the drift Σ_t ⟨∇f_t(p_t), p_t − x_t⟩ is added, and to the second form
     Σ_t (m D d_t − m d_t²/2) with d_t = ‖p_t − x_t‖ as well. With feedback that comes late, T counts the rounds whose
-    loss has come, and x must satisfy the constraints that have come.
+    loss has come, and x must satisfy the constraints that have come and what was known before acting.
 
     ∇f_t is its part along the affine hull of K, and no Lipschitz constant enters. Rounds that reveal no loss add
     nothing; a step of 0 does not count, and η_T is the last other one. The certificate is void once an assumption is
@@ -271,7 +271,11 @@ class Certificate:
         if value.ndim == 0:
             others = f" against actions that satisfy all but {self.skipped} rounds" if self.skipped else ""
             return f"Certificate(regret ≤ {float(value):.6g}{others})"
-        shown = f"regret ≤ {value[valid].max():.6g} in each of "
+        skipped = np.asarray(self.skipped)
+        others = (
+            f", against actions that satisfy all but up to {skipped.max()} rounds of a trial" if skipped.any() else ""
+        )
+        shown = f"regret ≤ {value[valid].max():.6g}{others} in each of "
         if np.all(valid):
             return f"Certificate({shown}{value.size} trials)"
         return f"Certificate({shown}{valid.sum()} trials; void in {np.sum(~valid)}: {'; '.join(self.reasons)})"
