@@ -131,7 +131,7 @@ def round_parts(trials: int) -> Parts:
     else:
         x, data = start, rounds
     K, batch = Box(0.0, 1.0, dim=clasp.DIM), x.shape[:-1]
-    learner, points, targets = CLASP(K, start=x), [], []
+    learner, points, targets = CLASP(K, start=x, beta=0.5), [], []
     for t, (H, y, A, b) in enumerate(data, 1):
         points.append(learner.ask())
         targets.append(points[-1] - t**-0.5 * losses.Norm(H, y).gradient(points[-1]))
@@ -143,7 +143,7 @@ def round_parts(trials: int) -> Parts:
     squares = [np.vecdot(gradient, gradient) for (_, gradient), _ in values]
 
     def whole_rounds() -> None:
-        learner = CLASP(K, start=x)
+        learner = CLASP(K, start=x, beta=0.5)
         for H, y, A, b in data:
             learner.tell(losses.Norm(H, y), constraints.Affine(A, b))
 

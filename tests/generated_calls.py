@@ -46,6 +46,11 @@ INTERNAL |= {"river", "sklearn"}  # bad input has the errors of those libraries 
 
 # Methods that a class implements and the package calls, on values that are checked or that the code itself has made.
 PROTOCOL = {
+    "is_alike",
+    "of",
+    "set_rows",
+    "with_members",
+    "with_sums",
     "cones_near",
     "data_arrays",
     "draw",
@@ -260,6 +265,7 @@ BY_NAME: dict[str, Callable[[int], Any]] = {
     "path": lambda dim: "written.npz",
     "point": lambda dim: np.full(dim, 0.5),
     "problem": lambda dim: Noise(),
+    "round": lambda dim: 1,
     "row": lambda dim: 0,
     "schedule": lambda dim: steps.Power(),
     "second": lambda dim: "clasp",
@@ -335,6 +341,9 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "cocopt.registry:register": lambda: {"cls": Box},
     "cocopt.sets:Halfspace.minimise_linear": lambda: {"direction": [0.0, 0.0]},
     "cocopt.sets:Space.minimise_linear": lambda: {"direction": [0.0, 0.0]},
+    "cocopt.state:loads": lambda: {"content": cocopt.CLASP(K).dumps()},
+    "cocopt.state:pack": lambda: {"header": {}, "arrays": {}},
+    "cocopt.state:unpack": lambda: {"content": cocopt.CLASP(K).dumps()},
     "cocopt.state:Decoder.decode": lambda: {"spec": [1, 2]},
     "cocopt.state:Decoder.discard": lambda: {"prefix": "a"},
     "cocopt.state:as_array": lambda: {"value": np.zeros(2), "where": "a", "shape": (2,)},
@@ -422,6 +431,8 @@ def of_class(name: str, cls: type) -> Iterator[Subject]:
         function = getattr(cls, method)
         if not (inspect.isfunction(function) or inspect.ismethod(function)) or hasattr(tuple, method):
             continue
+        if method in ("play", "forget") and not getattr(cls, "accepts_delays", True):
+            continue
         bound = inspect.ismethod(function)  # a class method
         parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
         if not parameters or (inspect.isabstract(cls) and not bound):
@@ -431,9 +442,16 @@ def of_class(name: str, cls: type) -> Iterator[Subject]:
         for number, example in enumerate(
             [None] if bound else {id(e): e for e in (*examples[:1], *examples[-1:])}.values()
         ):
-            make = (lambda function=function: function) if bound else (lambda e=example, m=method: getattr(e(), m))
+            make = (lambda function=function: function) if bound else (lambda e=example, m=method: method_of(e(), m))
             dim = 2 if bound else getattr(example(), "dim", None) or getattr(getattr(example(), "K", None), "dim", 2)
             yield subject(f"{name}.{method}{'#last' if number else ''}", make, function, dim)
+
+
+def method_of(example: Any, method: str) -> Any:
+    """The method of an example for which a valid call exists: of a learner that can forget a round, one is pending."""
+    if method == "forget" and getattr(example, "kind", None) == "algorithm":
+        example.play()
+    return getattr(example, method)
 
 
 def examples_of(name: str, cls: type) -> list[Callable[[], Any]]:

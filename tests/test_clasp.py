@@ -214,7 +214,7 @@ def test_the_nearest_point_is_counted_and_voids_the_certificate():
         ({"rows": "some"}, 'rows: expected "all" or "worst"'),
         ({"window": 0}, "window: expected a positive integer"),
         ({"window": 1.5}, "window: expected a positive integer"),
-        ({"infeasible": "ignore"}, 'infeasible: expected "raise" or "nearest"'),
+        ({"infeasible": "ignore"}, 'infeasible: expected "raise", "nearest" or "skip"'),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -347,7 +347,7 @@ def test_shifted_rows_ellipsoids_and_cones_of_several_sizes() -> None:
 def test_a_learner_with_curved_constraints_projects_onto_all_that_it_remembers(window: int | None) -> None:
     rng = np.random.default_rng(4)
     K, n = cocopt.Box(-1.0, 1.0, dim=4), 4
-    learner = cocopt.CLASP(K, window=window)
+    learner = cocopt.CLASP(K, beta=0.5, window=window)
     kept: list[Constraint] = []
     for t in range(6):
         F, c = rng.normal(size=(n, n)), rng.normal(size=n)

@@ -274,7 +274,7 @@ def test_a_step_of_any_length_ends_at_a_vertex() -> None:
     for K in (square, Box(-1.0, 1.0, dim=2)):
         for window in (1, None):
             for size in (1e16, 1e18, 1e40):
-                learner = cocopt.CLASP(K, window=window, steps=lambda t: 1.0)
+                learner = cocopt.CLASP(K, beta=0.5, window=window)
                 learner.ask()
                 learner.tell(cocopt.losses.Linear([-size, 0.5 * size]), constraints.Affine([[1.0, 0.0]], [0.75]))
                 np.testing.assert_allclose(learner.ask(), [0.75, -1.0], rtol=0, atol=1e-9)

@@ -38,14 +38,14 @@ def test_certificates_stay_valid_and_known_rows_are_never_violated(options: Any)
         learner, centers, rows, paid = CLASP(K, start=np.full(N, 0.95), **options), [], [], 0.0
         for _ in range(40):
             a, b = rng.normal(size=(2, N))
-            known, told = (a, float(a @ common)), (b, float(b @ common) + 0.02)
+            known, revealed = (a, float(a @ common)), (b, float(b @ common) + 0.02)
             x = learner.ask(known=constraints.Affine(*known))
             assert known[0] @ x <= known[1] + 1e-9
             c = rng.uniform(0, 1, N)
-            learner.tell(losses.Distance(c), constraints.Affine(*told))
+            learner.tell(losses.Distance(c), constraints.Affine(*revealed))
             paid += 0.5 * (x - c) @ (x - c)
             centers.append(c)
-            rows += [known, told]
+            rows += [known, revealed]
         assert learner.certificate().valid
         assert learner.certificate().value >= paid - naive.best_loss(centers, rows) - 1e-9
 

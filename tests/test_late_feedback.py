@@ -76,18 +76,18 @@ def test_late_feedback_is_its_formula_and_the_certificate_a_proof(seed: int, sch
     np.testing.assert_allclose(learner.ask(), x, rtol=0, atol=1e-7)
     certificate = learner.certificate()
     assert certificate.value == pytest.approx(strong if schedule == "strongly convex" else convex, rel=1e-5)
-    told = [event for event in events if event[0] == "tell"]
-    with_loss = [(number, center) for _, number, center, _ in told if center is not None]
-    applied = [row for *_, row in told if row is not None]
+    revealed = [event for event in events if event[0] == "tell"]
+    with_loss = [(number, center) for _, number, center, _ in revealed if center is not None]
+    applied = [row for *_, row in revealed if row is not None]
     known = [event[1] for event in events if event[0] == "play" and event[1] is not None]
     paid = sum(0.5 * (actions[number] - center) @ (actions[number] - center) for number, center in with_loss)
     assert learner.ledger.loss == pytest.approx(paid)
     assert certificate.value >= paid - naive.best_loss([center for _, center in with_loss], applied + known) - 1e-9
     violations = [
-        max(0.0, *(a @ actions[number] - b for a, b in [row])) for _, number, _, row in told if row is not None
+        max(0.0, *(a @ actions[number] - b for a, b in [row])) for _, number, _, row in revealed if row is not None
     ]
     assert learner.ledger.ccv1 == pytest.approx(sum(violations))
-    assert learner.ledger.rounds == len({number for _, number, *_ in told})
+    assert learner.ledger.rounds == len({number for _, number, *_ in revealed})
 
 
 def test_without_delay_it_is_the_ordinary_method() -> None:

@@ -183,6 +183,9 @@ def test_results_have_violations_by_name(tmp_path: Any) -> None:
     )
     result.save(tmp_path)
     assert "worst[cap]" in (tmp_path / "summary.csv").read_text()
+    assert (tmp_path / "named-names.png").stat().st_size > 5000
+    axes = result.plot(tmp_path / "names.png", kind="names").axes
+    assert ["cap" in one.get_ylabel() + one.get_title() for one in axes] == [True, False]
 
 
 @pytest.mark.parametrize("window", [1, 3, None])

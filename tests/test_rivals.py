@@ -306,8 +306,8 @@ def test_bounds_refuse_what_is_not_promised():
         AdaGrad(K, 10, 1.0).bounds(11, lipschitz_f=1.0, lipschitz_g=1.0)
     with pytest.raises(InvalidInput, match=r"lipschitz_g: expected at most the 1\.0 given"):
         AdaGrad(K, 10, 1.0).bounds(10, lipschitz_f=1.0, lipschitz_g=2.0)
-    with pytest.raises(InvalidInput, match="steps: expected a schedule of t alone"):
-        CLASPF(K, steps=steps.Adaptive(1.0)).bounds(10, lipschitz_f=1.0, lipschitz_g=1.0)
+    with pytest.raises(InvalidInput, match='gradient_at: expected "x" for a bound with adaptive steps'):
+        CLASPF(K, steps=steps.Adaptive(1.0), gradient_at="xb").bounds(10, lipschitz_f=1.0, lipschitz_g=1.0)
     with pytest.raises(InvalidInput, match="diameter"):
         RECOO(Halfspace([1.0, 0.0], 1.0)).bounds(10, lipschitz_f=1.0, lipschitz_g=1.0)
 

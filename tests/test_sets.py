@@ -53,7 +53,11 @@ TABLE = {
         [Box(-s, s, dim=n), Halfspace(r.normal(size=n), s * r.uniform(0.1, 1)), Box(s * r.uniform(-2, 0, n), inf)]
     ),
     "intersection, curved": lambda r, n, s: Intersection(
-        [Ball(s * r.normal(size=n) / 2 / n, s), Box(-0.7 * s, 0.7 * s, dim=n), Halfspace(r.normal(size=n), 0.3 * s)]
+        [
+            Ball(s * r.uniform(-0.5, 0.5, n) / np.sqrt(n), s),
+            Box(-0.7 * s, 0.7 * s, dim=n),
+            Halfspace(r.normal(size=n), 0.3 * s),
+        ]
     ),
 }
 

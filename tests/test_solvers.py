@@ -94,7 +94,7 @@ def test_a_polyhedron_projects_without_the_kernel(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_polyhedron_returns_no_unchecked_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    K = Polyhedron(np.eye(2), np.ones(2))
+    K = Polyhedron([[1.0, 0.5], [0.5, 1.0]], np.ones(2))
     monkeypatch.setattr(kernels, "box_rows", unconverged_kernel, raising=False)
     monkeypatch.setattr(polyhedral, "solve_qp", lambda *data: Solution(data[-1], np.zeros(2), UNCONVERGED))
     with pytest.raises(SolverFailure, match="failed its optimality check"):

@@ -126,6 +126,18 @@ def test_the_bound_of_adaptive_steps_holds_with_its_constants() -> None:
     assert promised.regret == pytest.approx(bound)
 
 
+def test_the_bounds_of_clasp_f_hold_with_adaptive_steps() -> None:
+    rng = np.random.default_rng(2)
+    learner, total, largest = CLASPF(Box(0.0, 1.0, dim=3), start=np.full(3, 0.2)), np.zeros(3), 0.0
+    for _ in range(300):
+        gradient, a = rng.normal(loc=[0.3, 0.0, -0.3]), rng.uniform(0, 1, 3)
+        learner.tell(losses.Linear(gradient), constraints.Affine(a / np.linalg.norm(a), 0.4))
+        total, largest = total + gradient, max(largest, float(np.linalg.norm(gradient)))
+    promised = learner.bounds(300, lipschitz_f=largest, lipschitz_g=1.0)
+    assert learner.ledger.loss - min(0.0, *(0.4 * total)) <= promised.regret
+    assert learner.ledger.ccv2 <= promised.ccv2
+
+
 # ---------------------------------------------------------------------------------------- what can hardly be meant
 
 
@@ -173,9 +185,9 @@ def test_a_loss_with_the_wrong_sign_is_warned_of_once() -> None:
         learner.tell(wrong)
     for _ in range(5):
         learner.tell(wrong)
-    right = CLASP(Box(-1.0, 1.0, dim=2), start=[0.5, -0.5])
+    correct = CLASP(Box(-1.0, 1.0, dim=2), start=[0.5, -0.5])
     for _ in range(120):
-        right.tell(losses.Function(lambda x: float(x @ x), lambda x: 2.0 * x))
+        correct.tell(losses.Function(lambda x: float(x @ x), lambda x: 2.0 * x))
 
 
 def test_a_constraint_with_the_wrong_sign_is_named() -> None:

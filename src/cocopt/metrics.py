@@ -183,8 +183,14 @@ class Ledger:
         loss, rows, past, infeasible = (
             None if value is None else as_floats(name, value) for name, value in given.items()
         )
-        if names is not None and (rows is None or len(names) != rows.shape[-1]):
-            raise InvalidInput(f"names: expected one for each row, got {describe(names)}")
+        if names is not None and not (
+            isinstance(names, list | tuple)
+            and all(name is None or isinstance(name, str) for name in names)
+            and rows is not None
+            and rows.ndim > 0
+            and len(names) == rows.shape[-1]
+        ):
+            raise InvalidInput(f"names: expected a name or None for each row, got {describe(names)}")
         return self.with_round(loss, rows, past, infeasible, names=None if names is None else tuple(names))[0]
 
     def with_round(

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from cocopt.errors import InvalidInput
 
-__all__ = ["PACKAGES", "attribute", "classes", "exported", "import_package", "name_of", "register", "unknown_name"]
+__all__ = ["PACKAGES", "attribute", "classes", "exported", "import_package", "name_of", "register"]
 
 #: kind → the package that defines cocopt's own classes of this kind, and exports all of them
 PACKAGES = {

@@ -352,7 +352,10 @@ class Learner(ABC):
         constraint: Constraint | None,
         played: ArrayLike | None,
     ) -> Round:
-        """The round, or half a round, is told: evaluated, counted, and followed by the algorithm's update."""
+        """The round, or half a round, is evaluated, counted, and followed by the algorithm's update.
+
+        Its length exceeds the guide: what may go wrong is caught here, so that the state changes at the end alone.
+        """
         try:
             feedback = self._evaluate_round(before, waiting, loss, constraint, played)
             update = self.update(before.memory, feedback)

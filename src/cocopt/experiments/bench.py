@@ -138,7 +138,7 @@ def _stream(rounds: int, repeat: int) -> Comparison:
     start = problem.start(0, [0])[0]
 
     def run() -> Array:
-        learner = CLASP(problem.K, start=start)
+        learner = CLASP(problem.K, start=start, beta=0.5)
         for H, y, A, b in arrays:
             learner.tell(losses.Norm(H, y), constraints.Affine(A, b))
         return learner.ask()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_metrics", "draw_regret", "draw_sweep", "draw_trade_off", "line_style", "pareto_front"]
+__all__ = ["draw_metrics", "draw_names", "draw_regret", "draw_sweep", "draw_trade_off", "line_style", "pareto_front"]
 
 _DASHES: tuple[Any, ...] = (
     "-",
@@ -37,6 +37,7 @@ _LABELS = {
     "ccv1": r"$\mathrm{CCV}_{t,1} = \Sigma_{s\leq t}\, g_s^+(x_s)$",
     "ccv2": r"$\mathrm{CCV}_{t,2} = \Sigma_{s\leq t}\, g_s^+(x_s)^2$",
 }
+MAX_NAMES = 6  # of limits in one figure
 _MAX_LINEAR_RATIO = 30.0  # curves whose last values differ by a larger factor get a logarithmic axis
 
 
@@ -50,6 +51,31 @@ def draw_metrics(result: Result, drawn: Figure) -> None:
 def draw_regret(result: Result, drawn: Figure) -> None:
     """Regret (as far as it was computed), CCV₁ and CCV₂ on logarithmic axes, beside the bounds of the theory."""
     _draw_panels(result, drawn, [*result.regret_metrics, "ccv1", "ccv2"], bounds=True)
+
+
+def _named_metrics(result: Result) -> list[str]:
+    """CCV₁ of each name under which rows are reported, up to as many as a figure can show."""
+    names = dict.fromkeys(
+        metric for label in result.algorithms for metric in result.curves(label) if metric.startswith("ccv1[")
+    )
+    return list(names)[:MAX_NAMES]
+
+
+@figure("names", applies=lambda result: bool(_named_metrics(result)))
+def draw_names(result: Result, drawn: Figure) -> None:
+    """CCV₁ of each limit that has a name, against t."""
+    metrics = _named_metrics(result)
+    if not metrics:
+        raise InvalidInput("names: expected a problem whose constraints have names, as in Stack({'risk': g}), got none")
+    _draw_panels(result, drawn, metrics, bounds=False)
+
+
+def _label(metric: str) -> str:
+    """What the axis of a metric is called; a name is the user's, and no formula."""
+    if metric in _LABELS:
+        return _LABELS[metric]
+    name = metric.partition("[")[2].removesuffix("]").replace("$", r"\$")
+    return rf"$\mathrm{{CCV}}_{{t,1}}$ of “{name}”"
 
 
 def _has_sweep(result: Result) -> bool:
@@ -94,7 +120,7 @@ def draw_sweep(result: Result, drawn: Figure) -> None:
                 axes.set_xticks(numbers, [f"{number:g}" for number in numbers])
                 axes.set_xticks([], minor=True)
             axes.set_xlabel(option)
-            axes.set_title(_LABELS[metric].replace("_t", "_T").replace("{t,", "{T,").replace("leq t", "leq T"))
+            axes.set_title(_label(metric).replace("_t", "_T").replace("{t,", "{T,").replace("leq t", "leq T"))
         if len(groups) > 1:
             row[0].legend(frameon=False, fontsize=7)
     drawn.supxlabel(f"Mean over {result.trials} trials after {result.rounds} rounds; bands: 95% interval", fontsize=7.5)
@@ -148,7 +174,7 @@ def draw_trade_off(result: Result, drawn: Figure) -> None:
         names = [(result.title(label), *points[i], line_style(i)["color"]) for i, label in enumerate(result.algorithms)]
         label_at_the_side(axes, [Label(*name) for name in names])
         axes.set_xlabel(_LABELS[first].replace("_t", "_T").replace("leq t", "leq T"))
-        axes.set_ylabel(_LABELS[metric].split(" = ")[0].replace("{t,", "{T,") + "$")
+        axes.set_ylabel(_label(metric).split(" = ")[0].replace("{t,", "{T,") + "$")
     note = f"Means over {result.trials} trials after {result.rounds} rounds; grey line: Pareto front"
     drawn.supxlabel(note, fontsize=7.5)
 
@@ -161,14 +187,14 @@ def line_style(i: int) -> dict[str, Any]:
 def _draw_panels(result: Result, drawn: Figure, metrics: Sequence[str], *, bounds: bool) -> None:
     """One panel per metric, and the legend below them."""
     drawn.set_size_inches(2.5 * len(metrics), 2.9)
-    for axes, metric in zip(drawn.subplots(1, len(metrics)), metrics, strict=True):
+    for axes, metric in zip(drawn.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
         _panel(axes, result, metric, bounds=bounds)
     _legend(drawn, result, bounds=bounds)
 
 
 def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside the bounds of the theory."""
-    axes.set_title(_LABELS[metric])
+    axes.set_title(_label(metric))
     comparator = result.regret_metrics.get(metric)
     note = result.infeasibility_note(comparator) if comparator else None
     if note and comparator != "dynamic":  # which only leaves out rounds
@@ -180,7 +206,8 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
         t, values = result.points, result.curves(label).get(metric)
         if comparator:
             t, values = result.checkpoints, result.regret(label, comparator)
-        assert values is not None  # every ledger has loss, CCV₁ and CCV₂
+        if values is None:  # the algorithm met no row of this name
+            values = np.zeros((result.trials, t.size))
         mean, low, high = (np.array(part) for part in interval(values))
         axes.plot(t, mean, **line_style(i))
         axes.fill_between(t, low, high, color=line_style(i)["color"], alpha=0.2, linewidth=0)

@@ -32,6 +32,7 @@ from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, VANISHING, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.sparse import solve_sparse_batch
 from cocopt.geometry.structured import STRUCTURED, VERY_FAR, Method, solve_trial
+from cocopt.kernels import contiguous
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.sets.ball import Ball
 from cocopt.sets.box import Box
@@ -79,7 +80,7 @@ def solve(request: Request) -> Projection:
     plain = given.plain()
     if plain is not given:
         return _solve_plain(request, plain)
-    return _solve(request)
+    return _solve_rows(request)
 
 
 def _solve_plain(request: Request, plain: Constraint) -> Projection:
@@ -87,8 +88,8 @@ def _solve_plain(request: Request, plain: Constraint) -> Projection:
     given = request.constraint
     try:
         if not (given.has_priorities and request.infeasible == "nearest"):
-            return _solve(request._replace(constraint=plain))
-        found = _solve(request._replace(constraint=plain))
+            return _solve_rows(request._replace(constraint=plain))
+        found = _solve_rows(request._replace(constraint=plain))
     except InfeasibleRound as error:
         raise error.with_names(given.row_names) from None
     shape = found.point.shape[:-1]
@@ -99,7 +100,7 @@ def _solve_plain(request: Request, plain: Constraint) -> Projection:
     return found._replace(point=x, least_violation=least[()])
 
 
-def _solve(request: Request) -> Projection:
+def _solve_rows(request: Request) -> Projection:
     """`solve`, for rows without names and weights."""
     try:
         found = _solve_all(request)
@@ -150,6 +151,7 @@ def _without_lost_points(request: Request, found: Batch) -> Batch:
 
 def _solve_remaining(request: Request, found: Batch) -> Projection:
     """The second stage, for the trials that the first did not solve."""
+    request = request._replace(point=contiguous(request.point))  # lest results depend on how it lies in memory
     x, nu, status, method = np.array(found[0]), np.array(found[1]), found[2], found[3]
     K, constraint = request.K, request.constraint
     if (status == NONFINITE).any():

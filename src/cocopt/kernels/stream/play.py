@@ -122,6 +122,7 @@ def round_over(project_row, project_rows, own, keep_along_hull=whole):
 
     @expanded
     def play(x, H, y, A, b, memory, sums, x_next, rows, sums_next):
+        """Exceeds the guide of 8 parameters, which are those of the kernel."""
         n, m = A.shape[1], A.shape[0]
         vectors, start = vectors_of(memory, n)
         K = (vectors[0], vectors[1], vectors[2:3], memory[SIZE : SIZE + 1])
