@@ -331,8 +331,8 @@ def judge(
 ) -> str | None:
     """What is wrong with x as the projection of y, or with bounds of the rows' multipliers as its hinge prox; or None.
 
-    ``radius`` is that of the surfaces of g, if less than the size of x. Of feasible x it says by how much the optimality
-    conditions fail, in units of what is promised.
+    ``radius`` is that of the surfaces of g, if less than the size of x. Of feasible x it says by how much optimality
+    fails, in units of what is promised.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
