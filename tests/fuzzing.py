@@ -326,10 +326,13 @@ def stack_blocks(blocks: list[Block], n: int) -> Block:
     )  # fmt: skip
 
 
-def judge(K: Description, g: Description, y: Array, x: Array, weight: Array | None = None) -> str | None:
+def judge(
+    K: Description, g: Description, y: Array, x: Array, weight: Array | None = None, radius: float = np.inf
+) -> str | None:
     """What is wrong with x as the projection of y, or with bounds of the rows' multipliers as its hinge prox; or None.
 
-    Of x that are feasible it says by how much the optimality conditions fail, in units of what is promised.
+    ``radius`` is that of the surfaces of g, if less than the size of x. Of feasible x it says by how much optimality
+    fails, in units of what is promised.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
@@ -348,8 +351,9 @@ def judge(K: Description, g: Description, y: Array, x: Array, weight: Array | No
     distance = float(np.abs(y - x).max())
     size = max(float(np.abs(x).max()), set_scale(K))
     curved = not (is_polyhedral(K) and is_polyhedral(g))
-    # along a surface of curvature 1/size an error δ of the position turns the normal by δ/size
-    allowed = POSITION * size + (POSITION if curved else 64 * EPS * x.size) * distance
+    # along a surface an error δ of the position turns the normal by δ/radius; the promise is a share of the size
+    turned = POSITION * max(size / radius, 1.0)
+    allowed = POSITION * size + (turned if curved else 64 * EPS * x.size) * distance
     if curved and (float(np.abs(x).max()) > BEYOND * set_scale(K) or at_apex(g, x)):
         return None  # the rounding of x changes the normals, or there are more of them than are listed
     residual = np.inf
@@ -426,6 +430,7 @@ class Case(NamedTuple):
     weight: Array | None  # (rows,)
     feasible: bool
     unchanged: bool  # whether the targets are feasible, strictly
+    unit: float  # the length that all was made with
     label: str
 
 
@@ -632,7 +637,7 @@ def random_case(seed: int, ordinary: bool = False) -> Case:
         weight = s * 10.0 ** rng.uniform(-3.0, 1.0, size=row_count(g[0]))
     label = f"{kind} ∩ {name}{'+' if stacked else ''}{'' if feasible else ' (empty)'}"
     label += "" if weight is None else " (prox)"
-    return Case(K, g, y, weight, feasible, unchanged, label)
+    return Case(K, g, y, weight, feasible, unchanged, s, label)
 
 
 # -------------------------------------------------------------------------------------------------------- the calls
@@ -680,7 +685,8 @@ def failures(case: Case) -> list[str]:
     if case.unchanged:
         return []
     found = [
-        judge(case.K, part, target, point, case.weight) for part, target, point in zip(case.g, case.y, x, strict=True)
+        judge(case.K, part, target, point, case.weight, case.unit)
+        for part, target, point in zip(case.g, case.y, x, strict=True)
     ]
     return [text for text in found if text is not None]
 
