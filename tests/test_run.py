@@ -439,6 +439,7 @@ def test_run_writes_registered_figures(tmp_path: Path, registered: dict[str, Any
 def test_built_in_figures_are_registered_in_the_same_way() -> None:
     own = {
         "metrics": plots.draw_metrics,
+        "names": plots.draw_names,
         "regret": plots.draw_regret,
         "sweep": plots.draw_sweep,
         "trade-off": plots.draw_trade_off,

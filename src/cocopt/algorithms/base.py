@@ -444,7 +444,10 @@ class Learner(ABC):
     def _waiting(self, round: Any) -> Played:
         """The pending round of that number."""
         state = self._state
-        number = operator.index(round) if hasattr(round, "__index__") and not isinstance(round, bool) else None
+        try:
+            number = None if isinstance(round, bool) else operator.index(round)
+        except TypeError:
+            number = None
         if number is not None and number in state.pending:
             return state.pending[number]
         got = describe(round)
