@@ -9,7 +9,6 @@ from instances import build_set, random_set
 import cocopt
 from cocopt import constraints, losses
 
-
 LAST_BITS = 2e-15  # a kernel may add up in another order where memory is aligned otherwise; a gap would be seen by far
 
 
