@@ -211,7 +211,7 @@ def compile_() -> None:
         from cocopt.kernels import compile_all
 
         began = time.monotonic()
-        typer.echo("Compiling all kernels, one process per core; that takes up to a minute.", err=True)
+        typer.echo("Compiling all kernels, one process per core; that takes a minute or two.", err=True)
         for module, seconds in compile_all():
             typer.echo(f"{module:<18} {seconds:5.1f} s")
         typer.echo(f"All kernels are compiled. Wall time: {time.monotonic() - began:.1f} s.")
