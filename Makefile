@@ -10,16 +10,16 @@ BENCH ?= results/bench.json
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.cocopt-installed
 
-FAST_TESTS := -m pytest -q -m "not slow and not servers" -n auto --dist worksteal
+FAST_TESTS := -m pytest -q -m "not slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-lowest mutation lint bench bench-full bench-docs reproduce field docs-tables clean
+.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest mutation lint bench bench-full bench-docs reproduce field docs-tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The tests run one process per core: more threads would only compete with each other.
-test test-slow test-servers test-lowest mutation: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-servers test-browser test-docs test-lowest mutation: export OPENBLAS_NUM_THREADS = 1
 
 compile: $(STAMP) ## compile all kernels, once per machine
 	$(BIN)/cocopt compile
@@ -29,10 +29,16 @@ test: compile ## all tests and doctests except the slow ones; fails, too, if the
 	$(BIN)/python $(FAST_TESTS) --cov
 
 test-slow: $(STAMP) ## the slow tests
-	$(BIN)/python -m pytest -q -m "slow and not servers"
+	$(BIN)/python -m pytest -q -m "slow and not servers and not browser and not docs"
 
 test-servers: compile ## the tests that need a PostgreSQL server, which they start themselves, on loopback; fails where none is installed
 	$(BIN)/python -m pytest -q -m servers
+
+test-browser: compile ## the tests of pages in headless Chromium; fails where none is installed
+	$(BIN)/python -m pytest -q -m browser
+
+test-docs: compile ## run the notebooks, the gallery and the code of the documentation
+	$(BIN)/python -m pytest -q -m docs -n auto --dist worksteal
 
 mutation: compile ## change 300 random expressions, one at a time, and list the changes that no test notices
 	$(BIN)/python tools/mutation.py
