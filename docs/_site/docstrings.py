@@ -38,14 +38,15 @@ def converted(lines: list[str]) -> list[str]:
     in_section = False
     for blank, group in groupby(lines, key=lambda line: not line.strip()):
         paragraph = list(group)
-        if blank or paragraph[0].lstrip().startswith(">>>"):
+        if blank:
             found += paragraph
             continue
         in_section |= len(paragraph) > 1 and bool(re.fullmatch(r"-{3,}", paragraph[1]))
         if not in_section and _is_formula(paragraph, found):
             found += [".. code-block:: none", "   :class: formula", "", *paragraph]
         else:
-            found += [SPECIAL.sub(_escape, LINK.sub(_role, line)) for line in paragraph]
+            code = next((i for i, line in enumerate(paragraph) if line.lstrip().startswith(">>>")), len(paragraph))
+            found += [SPECIAL.sub(_escape, LINK.sub(_role, line)) for line in paragraph[:code]] + paragraph[code:]
     return found
 
 
