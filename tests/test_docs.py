@@ -140,7 +140,7 @@ def test_commands_run(words: list[str], tmp_path: Path, monkeypatch: pytest.Monk
 def site(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     """The modules by which `make docs` builds and checks the site."""
     monkeypatch.setattr(sys, "path", [str(ROOT / "docs" / "_site"), str(ROOT / "tools"), *sys.path])
-    return {name: import_module(name) for name in ("api_pages", "check_site", "docstrings", "sources")}
+    return {name: import_module(name) for name in ("api_pages", "architecture", "check_site", "docstrings", "sources")}
 
 
 @pytest.mark.docs
@@ -217,6 +217,11 @@ def test_broken_links_and_downloads_of_a_site_are_found(
     capsys.readouterr()
     assert check.main(tmp_path) == 1
     assert capsys.readouterr().out.endswith("2 pages, 5 broken links or downloads\n")
+
+
+def test_the_picture_of_the_layers_is_that_of_the_contracts(site: dict[str, ModuleType]) -> None:
+    found = site["architecture"].PICTURE.read_text(encoding="utf-8")
+    assert found == site["architecture"].picture(), "docs/architecture.svg is out of date: run tools/architecture.py"
 
 
 @pytest.mark.parametrize("figure", sorted((ROOT / "docs").glob("*.png")), ids=lambda figure: figure.name)
