@@ -159,6 +159,27 @@ def field(
         _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
 
 
+@app.command()
+def show(
+    problem: Annotated[
+        str, typer.Option(help="A problem in the plane: its name, such as drone, or path/to/file.py:Name.")
+    ] = "turning",
+    algorithms: Annotated[
+        list[str],
+        typer.Option("--algorithm", "-a", help="An algorithm, as for run. May be given up to three times."),
+    ] = ["clasp", "adagrad"],  # noqa: B006 - typer copies it
+    rounds: Annotated[int | None, typer.Option(help="Rounds. Default: 22, or the problem's own number.")] = None,
+    seed: _Seed = 0,
+    out: Annotated[str, typer.Option(help="The file: .gif, .webp, or .png and .apng for animated PNG.")] = "show.gif",
+    seconds: Annotated[float, typer.Option(help="The length of the animation, about.")] = 11.0,
+) -> None:
+    """Draw an animation: the constraint that is revealed, the gradient step, the projection, the violations."""
+    with report_errors(None):
+        from cocopt.experiments.show import show as write
+
+        typer.echo(f"The animation is in {write(problem, algorithms, rounds, seed, out, seconds=seconds)}.")
+
+
 @app.command("list")
 def list_(
     kind: Annotated[
