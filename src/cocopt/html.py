@@ -13,7 +13,7 @@ import numpy as np
 
 from cocopt.arrays import Array
 
-__all__ = ["card", "markup", "note", "shorten", "sparkline", "table"]
+__all__ = ["bar", "card", "markup", "note", "paragraph", "shorten", "sparkline", "table"]
 
 #: entries of an array that are shown before and after the dots
 _SHOWN = 3
@@ -100,7 +100,7 @@ def card(title: str, about: str, items: Mapping[str, Any], *, more: Iterable[str
 
 
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """A table with a heading: the first column is text, the others are numbers."""
+    """A table with a heading, unless that is empty: the first column is text, the others are numbers."""
 
     def line(cells: Sequence[Any], tag: str) -> str:
         shown = (
@@ -109,8 +109,26 @@ def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
         )
         return f'<tr style="background:none">{"".join(shown)}</tr>'
 
+    head = line(header, "th") if any(header) else ""
     body = "".join(line(row, "td") for row in rows)
-    return f'<table style="border:none;margin:.3em 0">{line(header, "th")}{body}</table>'
+    return f'<table style="border:none;margin:.3em 0">{head}{body}</table>'
+
+
+def paragraph(text: str) -> markup:
+    """A line of text below a table."""
+    return markup(f'<div style="{_PALE};max-width:60em">{escape(text)}</div>')
+
+
+def bar(done: int, every: int) -> markup:
+    """How much is done, as a bar of the notebook's own kind.
+
+    Examples
+    --------
+    >>> from cocopt.html import bar
+    >>> bar(3, 10)
+    '<progress value="3" max="10" style="width:12em"></progress>'
+    """
+    return markup(f'<progress value="{int(done)}" max="{int(every)}" style="width:12em"></progress>')
 
 
 def sparkline(values: Sequence[float] | Array, title: str = "") -> markup:
