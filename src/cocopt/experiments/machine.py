@@ -20,9 +20,13 @@ _DISPLAY_ONLY = {
     "bench.py",
     "collect.py",
     "figures.py",
+    "html.py",
+    "latex.py",
+    "notebook_figure.py",
     "plots.py",
     "progress.py",
     "results.py",
+    "saved.py",
 }
 _LIBRARIES = ("numpy", "scipy", "numba", "daqp", "clarabel")
 

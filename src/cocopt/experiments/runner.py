@@ -44,6 +44,7 @@ def run(
     scheduler: str | None = None,
     chunk: int | None = None,
     tables: bool = True,
+    keep: Literal["trajectories"] | None = None,
 ) -> Result:
     """Plays every algorithm on the same trials of a problem, and measures it against comparators in hindsight.
 
@@ -71,7 +72,7 @@ def run(
         continues from where it stopped. Functions, and objects of a user's own classes, have no description by which
         their chunks could be recognised, so these are not stored (pass them as ``"file.py:Name"``).
     progress : bool, optional
-        True: a display on standard error; False: none; None: only on a terminal.
+        True: a display on standard error; False: none; None: bars on a terminal and in a notebook, nothing elsewhere.
     regret : bool
         Whether to compute the regret; False for no comparator at all.
     comparators : sequence of str, optional
@@ -91,6 +92,9 @@ def run(
         and trials; the numbers agree to 1e-10.
     tables : bool
         Whether to write tables and figures into ``out``, beside the chunks.
+    keep : "trajectories", optional
+        Keeps every point that was played, for `Result.trajectory`: 8 bytes per algorithm, trial, round and dimension,
+        at most 2 GiB.
 
     Raises
     ------
@@ -122,7 +126,9 @@ def run(
     if not regret and comparators:
         raise InvalidInput(f"regret: expected True with the comparators {comparators}, got False")
     compared = comparators if comparators is not None else ["static"] if regret else []
-    plan = make_plan(problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, comparators=compared)
+    plan = make_plan(
+        problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, comparators=compared, keep=keep
+    )
     store = None if out is None else ChunkStore(out)
     display = show(plan.name, dict.fromkeys(plan.tasks, plan.trials), progress)
     done = execute(plan, ENGINES[engine], jobs=workers, store=store, display=display, scheduler=scheduler)
