@@ -33,7 +33,7 @@ test: compile ## all tests and doctests except the slow ones; fails, too, if the
 test-slow: $(STAMP) ## the slow tests
 	$(BIN)/python -m pytest -q -m "slow and not servers and not browser and not docs"
 
-test-servers: compile ## the tests that need a PostgreSQL server, which they start themselves, on loopback; fails where none is installed
+test-servers: compile ## the tests that start servers on loopback: Dask clusters, PostgreSQL; fails where the latter is not installed
 	$(BIN)/python -m pytest -q -m servers
 
 test-browser: compile ## the tests of pages in headless Chromium; fails where none is installed

@@ -58,7 +58,7 @@ TEXTS = {
     "kernels": Layer(
         "compiled loops over trials; the conic form; sparse rows", TOOLS, "float64 arrays", "points, status per trial"
     ),
-    "sparse": Layer("sparse products; BLAS on one thread", TOOLS),
+    "sparse": Layer("sparse products; BLAS on one thread; objects in notebooks", TOOLS),
     "arrays": Layer("arguments become arrays, or errors that name them", TOOLS),
     "registry": Layer("classes declare themselves", TOOLS),
     "errors": Layer("everything raised on purpose", TOOLS),
@@ -99,8 +99,9 @@ def picture() -> str:
     mono = ' font-weight="600" font-family="ui-monospace, monospace"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {TOTAL} {bottom + 40}" '
-        'font-family="system-ui, sans-serif" role="img" aria-label="The layers of cocopt, from the command line down to tolerances; a module uses only '
-        'modules below it. Losses, constraints and targets pass down, points, records and certificates come back up.">',
+        'font-family="system-ui, sans-serif" role="img" '
+        'aria-label="The layers of cocopt, from the command line down to tolerances; a module uses only modules below '
+        'it. Losses, constraints and targets pass down, points, records and certificates come back up.">',
         f'<rect width="{TOTAL}" height="{bottom + 40}" rx="10" fill="#ffffff"/>',
         _text(LEFT, 34, "The layers of cocopt", size=20, fill=INK, extra=' font-weight="600"'),
         _text(LEFT, 56, "a module uses only modules below it (make lint checks it)", size=13.5),

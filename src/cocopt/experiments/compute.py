@@ -47,10 +47,11 @@ def _compute(chunk: Chunk) -> Arrays:
 def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
     """The metrics, (trials, points), of one learner that plays all trials of the chunk.
 
-    ``round_losses``, if recorded, are (trials, rounds).
+    ``round_losses``, if recorded, are (trials, rounds); ``trajectories`` (trials, rounds, ..., n).
     """
     recorded: dict[str, list[Array]] = {}
     losses: list[Array] = []
+    played: list[Array] = []
     points, t, drawing = frozenset(chunk.points), 0, False
     try:
         learner = algorithm.build(chunk.problem, chunk.rounds, chunk.problem.start(chunk.seed, chunk.trials))
@@ -60,6 +61,8 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
             drawing = False
             for k in range(count):
                 loss, constraint = reveal(k)
+                if chunk.trajectories:
+                    played.append(learner.ask())
                 if network is not None:
                     network = _after_round(network, learner.ask(), loss, constraint)
                 learner.tell(loss, constraint)
@@ -76,6 +79,8 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
     arrays = {name: np.stack(values, axis=-1) for name, values in recorded.items()}
     if chunk.round_losses:
         arrays["round_losses"] = np.diff(np.stack(losses, axis=-1), axis=-1, prepend=0.0)
+    if chunk.trajectories:
+        arrays["trajectories"] = np.stack(played, axis=1)
     return arrays
 
 
