@@ -104,7 +104,9 @@ class Block(NamedTuple):
     apex: dict[int, tuple[Array, Array]]  # A and c, by the number of the first inequality
 
 
-def block(value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None) -> Block:
+def block(
+    value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None
+) -> Block:
     values = np.atleast_1d(np.asarray(value, dtype=float))
     m = values.size
     gradients = np.atleast_2d(np.asarray(gx, dtype=float))
@@ -360,7 +362,9 @@ class Caps(NamedTuple):
     of: Array  # (rows,), or one number
     shared: bool
 
-    def groups(self, all_of: Block, share: float) -> tuple[NDArray[np.bool_], list[tuple[NDArray[np.bool_], float, bool]]]:
+    def groups(
+        self, all_of: Block, share: float
+    ) -> tuple[NDArray[np.bool_], list[tuple[NDArray[np.bool_], float, bool]]]:
         """What binds, and the groups with a bound: whose they are, the bound, and whether it is attained.
 
         It is where a row is positive. Of the pieces of such rows those bind that are the largest.
@@ -782,8 +786,7 @@ def failures(case: Case) -> list[str]:
     if case.unchanged:
         return []
     found = [
-        judge(case.K, part, target, point, case.caps)
-        for part, target, point in zip(case.g, case.y, x, strict=True)
+        judge(case.K, part, target, point, case.caps) for part, target, point in zip(case.g, case.y, x, strict=True)
     ]
     return [text for text in found if text is not None]
 

@@ -65,9 +65,31 @@ def test_the_check_of_links_can_fail(tmp_path: Path) -> None:
     assert broken_links(page) == ["page.md#two", "c.png"]
 
 
-def code_blocks(page: Path) -> list[str]:
-    """The Python code of a page, block by block."""
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+def code_blocks(page: Path) -> list[tuple[str, str]]:
+    """The Python code of a page, block by block, each with the output that the page shows below it, if it does."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def same_output(found: str, shown: str) -> bool:
+    """Whether two outputs have the same words, and the same numbers to three digits."""
+    one, other = found.split(), shown.split()
+    return len(one) == len(other) and all(map(_same_word, one, other))
+
+
+def _same_word(found: str, shown: str) -> bool:
+    number = re.compile(r"[-−]?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
+    if number.sub("#", found) != number.sub("#", shown):
+        return False
+    pairs = zip(number.findall(found), number.findall(shown), strict=True)
+    return all(float(a) == pytest.approx(float(b), rel=1e-3, abs=1e-9) for a, b in pairs)
+
+
+def test_outputs_are_compared() -> None:
+    assert same_output("array([1.0,  2.5])\n7.0001 ± 3", "array([1.0, 2.5]) 7 ± 3.0000")
+    assert not same_output("7.1 ± 3", "7 ± 3")
+    assert not same_output("7 ± 3", "7 + 3")
+    assert not same_output("7", "7 8")
 
 
 def with_code() -> list[object]:
@@ -78,20 +100,25 @@ def with_code() -> list[object]:
 
 
 @pytest.mark.parametrize("page", with_code())
-def test_code_on_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_on_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """All blocks of a page, one after the other, as a reader would run them."""
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for i, block in enumerate(code_blocks(page), start=1):
+    for i, (block, shown) in enumerate(code_blocks(page), start=1):
+        capsys.readouterr()
         exec(compile(block, f"{page.name}, block {i}", "exec"), namespace)
+        output = capsys.readouterr().out
+        assert not shown or same_output(output, shown), f"block {i} prints\n{output}"
 
 
 def test_blocks_of_pages_are_of_kinds_that_are_checked() -> None:
-    """Python runs, commands are checked, TOML and Sphinx directives hold no code; there is nothing else."""
+    """Python runs, its output and commands are checked; TOML and lists of pages are no code; there is nothing else."""
     kinds = {
         kind for page in PAGES for kind in re.findall(r"^```(\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert kinds <= {"python", "sh", "toml", "json", "{toctree}"}
+    assert kinds <= {"python", "text", "sh", "toml", "json", "{toctree}"}
 
 
 # ------------------------------------------------------------------------------------------------------------- commands
@@ -188,11 +215,11 @@ def test_docstrings_become_markup(site: dict[str, ModuleType]) -> None:
 
 def test_links_are_seen_from_the_page_of_the_site(site: dict[str, ModuleType]) -> None:
     docs = ROOT / "docs"
-    text = "[a](docs/pool.md#speed) [b](CHANGELOG.md) [c](https://example.org/x) [d](#here) [e](examples/service.py)"
-    found = site["sources"].relinked(text, ROOT / "CONTRIBUTING.md", docs / "contributing.md", docs)
-    assert found == (
-        "[a](pool.md#speed) [b](changelog.md) [c](https://example.org/x) [d](#here) [e](../examples/service.py)"
+    text = (
+        "[docs/pool.md](docs/pool.md#speed) [b](CHANGELOG.md) [c](https://x.org/y) [d](#here) [e](examples/service.py)"
     )
+    found = site["sources"].relinked(text, ROOT / "CONTRIBUTING.md", docs / "contributing.md", docs)
+    assert found == "[](pool.md#speed) [b](changelog.md) [c](https://x.org/y) [d](#here) [e](../examples/service.py)"
 
 
 def test_broken_links_and_downloads_of_a_site_are_found(

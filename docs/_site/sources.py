@@ -12,19 +12,25 @@ ROOT = Path(__file__).parents[2]
 OUTSIDE = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md", "benchmarks": "benchmarks/README.md"}
 #: pages below a page, which its Markdown file lists by links already
 CHILDREN = {"decisions/README": "0*"}
-LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
 
 
 def relinked(text: str, origin: Path, page: Path, docs: Path) -> str:
-    """The text of a file with its relative links as they are seen from a page of the site."""
+    """The text of a file with its relative links as they are seen from a page of the site.
+
+    A link that shows the name of a page's file shows its title instead.
+    """
     homes = {(ROOT / name).resolve(): docs / f"{page_name}.md" for page_name, name in OUTSIDE.items()}
     homes[(ROOT / "README.md").resolve()] = docs / "index.md"
 
     def link(match: re.Match[str]) -> str:
-        if "://" in match[2] or match[2].startswith("mailto:"):
+        text, address, anchor = match.groups()
+        if "://" in address or address.startswith("mailto:"):
             return match[0]
-        target = (origin.parent / match[2]).resolve()
-        return match[1] + os.path.relpath(homes.get(target, target), page.parent) + match[3]
+        target = (origin.parent / address).resolve()
+        home = homes.get(target, target)
+        shown = "" if re.fullmatch(r"[\w/-]+\.md", text) and home.is_relative_to(docs) else text
+        return f"[{shown}]({os.path.relpath(home, page.parent)}{anchor})"
 
     return LINK.sub(link, text)
 
