@@ -386,6 +386,7 @@ BAD_TABLES: dict[str, tuple[Any, str]] = {
     "no columns": ({}, "table: expected at least one column, got none"),
     "no rows": ({"a": []}, "table: expected at least one row, got none"),
     "ragged": ({"a": [1.0], "b": [1.0, 2.0]}, "column 'b': expected 1 values as in the first column, got 2"),
+    "a large number": ({"a": [1, 10**400]}, "column 'a': expected numbers of 64 bits, got a larger one"),
     "two axes": ({"a": np.ones((2, 2))}, "column 'a': expected one value per row, got an array of float64"),
     "ragged lists": ({"a": [[1.0], [1.0, 2.0]]}, "column 'a': expected one value per row, got list"),
     "numbers as names": (pd.DataFrame(np.ones((2, 2))), "df: expected columns whose names are text, got int 0"),

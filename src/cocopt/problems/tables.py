@@ -194,7 +194,10 @@ def _as_column(name: str, values: Any) -> NDArray[Any]:
         return array
     parts = [None if _is_missing(value) else value for value in array.tolist()]
     if all(value is None or _is_number(value) for value in parts):
-        return np.array([np.nan if value is None else float(value) for value in parts], dtype=np.float64)
+        try:
+            return np.array([np.nan if value is None else float(value) for value in parts], dtype=np.float64)
+        except OverflowError as error:
+            raise InvalidInput(f"{name}: expected numbers of 64 bits, got a larger one ({error})") from None
     column = np.empty(len(parts), dtype=object)
     column[:] = parts
     return column
