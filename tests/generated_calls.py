@@ -47,6 +47,10 @@ INTERNAL |= {"river", "sklearn"}  # bad input has the errors of those libraries 
 
 # Methods that a class implements and the package calls, on values that are checked or that the code itself has made.
 PROTOCOL = {
+    "finite_cones",
+    "norm",
+    "size_of_terms",
+    "subgradient_of_norm",
     "is_alike",
     "of",
     "check_size",
