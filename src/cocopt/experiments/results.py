@@ -459,7 +459,7 @@ class Result:
         if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not chosen:
             raise InvalidInput(f"metrics: expected names such as {', '.join(known[:3])}, got {describe(metrics)}")
         for metric in chosen:
-            if metric not in known:
+            if not isinstance(metric, str) or metric not in known:
                 raise unknown_name("metric", metric, known)
         missing = np.full(self.trials, np.nan)  # the algorithm does not have this metric
         columns = {metric: [interval(own.get(metric, missing)) for own in finals.values()] for metric in chosen}
@@ -509,14 +509,15 @@ class Result:
         write_tables([self], folder)
         figures.write_all(self, folder)
 
-    def write(self, folder: Path) -> None:
-        """Writes the file that `load` reads into a folder that exists."""
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Writes only the file that `load` reads, without tables and figures."""
+        out = open_folder(folder)
         dynamic = "dynamic" in self._compared
         entries = [
             (own, self._arrays[label], self.bounds(label), self.dynamic_bounds(label) if dynamic else None)
             for label, own in self._algorithms.items()
         ]
-        saved.write(folder, self.name, self.config, (self.points, self.checkpoints), entries, self._compared)
+        saved.write(out, self.name, self.config, (self.points, self.checkpoints), entries, self._compared)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], name: str | None = None) -> Result:
