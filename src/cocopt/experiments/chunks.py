@@ -33,6 +33,8 @@ _DISPLAY_ONLY = {
     "bench.py",
     "collect.py",
     "figures.py",
+    "growth.py",
+    "notes.py",
     "plots.py",
     "progress.py",
     "results.py",
@@ -56,7 +58,9 @@ def code_hash() -> str:
     root = Path(cocopt.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):
-        if path.is_file() and path.name not in _DISPLAY_ONLY and "__pycache__" not in path.parts:
+        if "__pycache__" in path.parts or root / "experiments" / "report" in path.parents:
+            continue
+        if path.is_file() and path.name not in _DISPLAY_ONLY:
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
