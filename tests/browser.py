@@ -1,4 +1,4 @@
-"""A headless Chromium of the tests' own, driven by its DevTools protocol over a pipe: no driver, no port, no package."""
+"""A headless Chromium of the tests' own, driven by its DevTools protocol over a pipe: no driver, no port."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ class Page:
         self.session = browser.send("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
         self.emulate(dark=dark)
         self.send("Page.navigate", url=path.resolve().as_uri())
         while not self.of("Page.loadEventFired"):
@@ -156,7 +158,9 @@ class Page:
         """Scrolls an element into view, and clicks into its middle as a mouse does."""
         found = f"document.querySelector({json.dumps(selector)})"
         self.run(f"{found}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
-        x, y = self.run(f"(() => {{ const r = {found}.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] }})()")
+        x, y = self.run(
+            f"(() => {{ const r = {found}.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2] }})()"
+        )
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             buttons = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
             self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **buttons)

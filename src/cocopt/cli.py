@@ -161,10 +161,15 @@ def field(
 
 @app.command()
 def report(
-    folder: Annotated[str, typer.Argument(help="A folder that run, reproduce or field has written.", metavar="DIR")],
+    folder: Annotated[
+        str,
+        typer.Argument(
+            help="A folder that run, reproduce or field has written (needs cocopt\\[report]).", metavar="DIR"
+        ),
+    ],
     silent: _Silent = False,
 ) -> None:
-    """Make report.html of a folder of results: one interactive page that needs no network (needs cocopt\\[report])."""
+    """Make report.html of a folder of results: one interactive page that needs no network."""
     with report_errors(None):
         from cocopt.experiments.report import write_report
 

@@ -31,7 +31,7 @@ GROWING = ("regret", "regret_dynamic", "ccv1", "ccv2")
 def write_notes(
     results: Sequence[Result], folder: str | os.PathLike[str], more: Mapping[str, Mapping[str, Any]] | None = None
 ) -> None:
-    """Writes ``bounds.csv`` and ``notes.json`` of several experiments; ``more`` are notes by problem that replace others."""
+    """Writes ``bounds.csv`` and ``notes.json`` of several experiments; ``more`` are notes by problem, used instead."""
     out = open_folder(folder)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

@@ -65,7 +65,14 @@ def _problem(experiment: Experiment, at: Mapping[str, int], points: int) -> dict
         },
         "paired": {key: own for key, own in compared.items() if own},
         "references": [at[label] for label in experiment.algorithms[:MAX_REFERENCES]],
+        "reference": at[_reference(experiment)],
     }
+
+
+def _reference(experiment: Experiment) -> str:
+    """The algorithm that the others are compared with at first: CLASP if it ran, else the first."""
+    first = experiment.algorithms[:MAX_REFERENCES]
+    return next((label for label in first if experiment.title(label) == "CLASP"), first[0])
 
 
 def _compared_metrics(experiment: Experiment) -> list[str]:

@@ -1,4 +1,4 @@
-"""Reads a folder of results, as `Result.save`, ``cocopt reproduce`` and ``cocopt field`` write it, and trusts nothing."""
+"""Reads a folder of results, as `Result.save`, ``cocopt reproduce`` and ``cocopt field`` write it; trusts nothing."""
 
 from __future__ import annotations
 

@@ -46,13 +46,13 @@ def name(text: str) -> Html:
 
 
 def json_script(identifier: str, value: Any) -> Html:
-    """Data for the page's own script; no text in it can end the element. NaN and infinities become null.
+    r"""Data for the page's own script; no text in it can end the element. NaN and infinities become null.
 
     Examples
     --------
     >>> from cocopt.experiments.report.html import json_script
     >>> json_script("data", {"name": "</script>", "mean": float("nan")})
-    '<script type="application/json" id="data">{"name":"\\\\u003c/script\\\\u003e","mean":null}</script>'
+    '<script type="application/json" id="data">{"name":"\\u003c/script\\u003e","mean":null}</script>'
     """
     text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":

@@ -112,9 +112,9 @@ def _findings(experiments: Sequence[Experiment], known: Mapping[str, Look]) -> H
         element("h2", "Key findings"),
         element(
             "p",
-            "Lower is better in every metric. “All higher” means: the paired difference of every other algorithm to the "
-            "lowest, trial by trial on the same data, has a 95 % interval above 0. Algorithms that are “not separated” "
-            "may be as good.",
+            "Lower is better in every metric. “All higher” means: the paired difference of every other algorithm to "
+            "the lowest, trial by trial on the same data, has a 95 % interval above 0. Algorithms that are “not "
+            "separated” may be as good.",
             class_="lead",
         ),
         element("div", *cards, class_="cards"),
@@ -134,8 +134,9 @@ def _section(experiment: Experiment, i: int, known: Mapping[str, Look]) -> Html:
     ]
     if experiment.growth:
         words = (
-            "An exponent a means that the mean grows like T to the power a. It is the slope of log(mean) against log(T) over "
-            f"{experiment.growth_over}, by least squares; “promised” is the rate that is proved for the algorithm."
+            "An exponent a means that the mean grows like T to the power a. It is the slope of log(mean) against "
+            f"log(T) over {experiment.growth_over}, by least squares; “promised” is the rate that is proved for the "
+            "algorithm."
         )
         parts.append(_part("Growth and bounds", element("p", words), tables.growth_table(experiment, known)))
     if named_metrics(experiment):
@@ -176,7 +177,8 @@ def _bands_text(experiment: Experiment) -> Html:
     if experiment.trials > 1:
         lines += (
             "Bands are 95 % confidence intervals of these means by Student’s t: if the experiment were repeated with "
-            f"other trials, about 95 in 100 such bands would contain the true mean at a given round. Here are {experiment.trials} trials. "
+            "other trials, about 95 in 100 such bands would contain the true mean at a given round. "
+            f"Here are {experiment.trials} trials. "
         )
     else:
         lines = "Solid lines are the one trial that was run, which has no interval. "
@@ -257,8 +259,8 @@ def _trade_off(experiment: Experiment, i: int) -> Html:
         return Html("")
     costs.sort(key=lambda key: not key.startswith("regret") or not _defined(experiment, key))
     head = [
-        _select("across", "x", [(key, metric(key).title) for key in costs]),
-        _select("up", "metric", [(key, metric(key).title) for key in violations]),
+        _select("horizontal", "x", [(key, metric(key).title) for key in costs]),
+        _select("vertical", "metric", [(key, metric(key).title) for key in violations]),
     ]
     axes = element("button", "log y", type="button", aria_pressed="false", data_axis="y", class_="small")
     chart = element(
@@ -272,8 +274,8 @@ def _trade_off(experiment: Experiment, i: int) -> Html:
         data_x=costs[0],
     )
     words = (
-        f"Means after round {experiment.rounds}; bars are 95 % intervals. Down and to the left is better. The grey line is the Pareto "
-        "front: no other algorithm is lower in both. The numbers are those of the final metrics."
+        f"Means after round {experiment.rounds}; bars are 95 % intervals. Down and to the left is better. The grey "
+        "line is the Pareto front: no other algorithm is lower in both. The numbers are those of the final metrics."
     )
     return _part("Trade-off between cost and violation", element("p", words), chart)
 
@@ -295,8 +297,9 @@ def _paired(experiment: Experiment, i: int) -> Html:
         class_="figure-head",
     )
     words = (
-        "Each algorithm less the reference, trial by trial on the same data, which cancels what the trials have in common: mean ± half "
-        "of its 95 % interval. ▼ lower and ▲ higher than the reference: the interval excludes 0; the others are not separated."
+        "Each algorithm less the reference, trial by trial on the same data, which cancels what the trials have in "
+        "common: mean ± half of its 95 % interval. ▼ lower and ▲ higher than the reference: the interval excludes 0; "
+        "the others are not separated."
     )
     if len(first) < len(experiment.algorithms):
         words += f" The first {len(first)} algorithms can be the reference."
@@ -323,12 +326,14 @@ def _rerun(experiments: Sequence[Experiment], versions: Mapping[str, str]) -> Ht
         parts.append(element("pre", element("code", "\n".join(commands)), tabindex=0))
     if unknown:
         names = [part for own in unknown for part in (name(own.name), Html(", "))][:-1]
-        words = "No command line describes these runs, because something was configured in Python; repeat the call of cocopt.run: "
+        words = (
+            "Something was configured in Python, so that no command describes it; repeat the call of cocopt.run for "
+        )
         parts.append(element("p", words, *names, "."))
     parts.append(
         element(
             "p",
-            "Replace DIR by a folder of your choice. The same seed gives the same numbers, with any number of processes. ",
+            "Replace DIR by a folder of your choice. The same seed gives the same numbers, with any number of jobs. ",
             element("code", "cocopt report DIR"),
             " makes this page again from the tables of a folder, and ",
             element("code", "pip install 'cocopt[report]'"),

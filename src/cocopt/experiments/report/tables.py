@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from cocopt.experiments.report.charts import main_metrics, named_metrics
 from cocopt.experiments.report.findings import bound_share, bound_verdict, lowest
@@ -99,44 +101,50 @@ def scrolling(table: Html, label: str | None = None) -> Html:
     )
 
 
-def _header(first: str, columns: Sequence[tuple[str, str]]) -> Html:
-    """A header whose cells are buttons that sort."""
+class _Column(NamedTuple):
+    """The head of a column; what it sorts by are the values of its cells."""
+
+    text: str
+    about: str
+    sorts: bool = True
+
+
+def _header(columns: Sequence[_Column], groups: Sequence[str]) -> Html:
+    """A header whose cells are buttons that sort; above them the names of groups of equally many columns."""
+    arrow = element("span", class_="arrow", aria_hidden="true")
     cells = [
-        element(
-            "th",
-            element(
-                "button", text, element("span", class_="arrow", aria_hidden="true"), type="button", title=about or None
-            ),
-            scope="col",
-            aria_sort="none",
-        )
-        for text, about in [(first, "by name"), *columns]
+        element("th", element("button", text, arrow, type="button", title=about), scope="col", aria_sort="none")
+        if sorts
+        else element("th", text, scope="col", title=about, class_="plain")
+        for text, about, sorts in (_Column("Algorithm", "by name"), *columns)
     ]
-    return element("thead", element("tr", *cells))
+    span = len(columns) // max(len(groups), 1)
+    above = [element("th", group, scope="colgroup", colspan=span) for group in groups]
+    first = element("tr", element("td"), *above, class_="group") if above else Html("")
+    return element("thead", first, element("tr", *cells))
 
 
 def _sortable(
     experiment: Experiment,
     known: Looks,
     caption: str,
-    columns: Sequence[tuple[str, str]],
+    header: Html,
     cells: Callable[[str], Sequence[Html]],
 ) -> Html:
     """One row per algorithm."""
-    rows = [
-        element(
-            "tr", element("th", algorithm_name(known[label]), scope="row", data_value=known[label].title), *cells(label)
-        )
-        for label in experiment.algorithms
-    ]
-    table = element(
-        "table",
-        element("caption", caption),
-        _header("Algorithm", columns),
-        element("tbody", *rows),
-        class_="sortable",
-    )
+    rows = []
+    for label in experiment.algorithms:
+        head = element("th", algorithm_name(known[label]), scope="row", data_value=known[label].title)
+        rows.append(element("tr", head, *cells(label)))
+    table = element("table", element("caption", caption), header, element("tbody", *rows), class_="sortable")
     return scrolling(table, f"{caption} {experiment.name}")
+
+
+def _sorted_by(value: float | None) -> str | None:
+    """A number as JavaScript reads it; None where there is none."""
+    if value is None or math.isnan(value):
+        return None
+    return repr(value).replace("inf", "Infinity")
 
 
 def _mean_cell(key: str, value: Mean | None, best: float | None) -> Html:
@@ -149,7 +157,7 @@ def _mean_cell(key: str, value: Mean | None, best: float | None) -> Html:
         " ",
         element("span", half, class_="half"),
         data_metric=key,
-        data_value=None if math.isnan(value.mean) else repr(value.mean),
+        data_value=_sorted_by(value.mean),
         class_="best" if value.mean == best else None,
     )
 
@@ -162,7 +170,7 @@ def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], capt
     def cells(label: str) -> list[Html]:
         return [_mean_cell(key, experiment.finals[label].get(key), best[key]) for key in keys]
 
-    return _sortable(experiment, known, caption, [metric(key) for key in keys], cells)
+    return _sortable(experiment, known, caption, _header([_Column(*metric(key)) for key in keys], ()), cells)
 
 
 def final_table(experiment: Experiment, known: Looks) -> Html:
@@ -181,14 +189,10 @@ def growth_table(experiment: Experiment, known: Looks) -> Html:
     """Measured growth, promised rate and the share of the bound, per metric."""
     keys = [key for key in main_metrics(experiment) if any(key in own for own in experiment.growth.values())]
     columns = [
-        column
-        for key in keys
-        for column in (
-            (f"{metric(key).title}: exponent", f"slope of log(mean) against log(t), {experiment.growth_over}"),
-            ("promised", "the rate that is proved"),
-            ("of its bound", "the largest share of the bound that the mean reaches"),
-        )
-    ]
+        _Column("exponent", f"slope of log(mean) against log(T), {experiment.growth_over}"),
+        _Column("promised", "the rate that is proved", sorts=False),
+        _Column("of its bound", "the largest share of the bound that the mean reaches"),
+    ] * len(keys)
 
     def cells(label: str) -> list[Html]:
         found = []
@@ -196,12 +200,19 @@ def growth_table(experiment: Experiment, known: Looks) -> Html:
             text = experiment.growth.get(label, {}).get(key, "–")
             share = bound_share(experiment, label, key)
             found.append(element("td", text.replace("-", "−"), data_value=text if _is_number(text) else None))
-            found.append(element("td", experiment.promised.get(label, {}).get(key, "–")))
+            found.append(element("td", *_rate(experiment.promised.get(label, {}).get(key, "–"))))
             shown = "–" if share is None else "below 0" if share < 0.0 else f"{100.0 * share:.3g} %"
-            found.append(element("td", shown, data_value=None if share is None else repr(share)))
+            found.append(element("td", shown, data_value=_sorted_by(share)))
         return found
 
-    return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", columns, cells)
+    header = _header(columns, [metric(key).title for key in keys])
+    return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", header, cells)
+
+
+def _rate(text: str) -> list[str]:
+    """A rate with its exponents raised: T^(3/4) and (log T)^2."""
+    parts = re.split(r"\^\(([^()]+)\)|\^([\d.]+)", text)
+    return [element("sup", part) if i % 3 else part for i, part in enumerate(parts) if part]
 
 
 def _is_number(text: str) -> bool:
@@ -220,25 +231,38 @@ def config_table(experiment: Experiment, known: Looks) -> Html:
     """The problem, the comparators and every algorithm with its options; and all of it as JSON."""
     config = experiment.config
     lines = [
-        ("Problem", element("code", _options(config.get("problem")))),
-        ("Compared with", element("code", _options(config.get("comparators")) or "nothing: no regret was asked for")),
+        ("Problem", element("code", _described(config.get("problem")))),
+        ("Compared with", element("code", _compared(config.get("comparators")))),
         ("Rounds, trials, seed", element("span", f"{experiment.rounds}, {experiment.trials}, {experiment.seed}")),
-        *((known[label].title, element("code", _options(own))) for label, own in config["algorithms"].items()),
+        *((known[label].title, element("code", _described(own))) for label, own in config["algorithms"].items()),
     ]
     rows = [element("tr", element("th", text, scope="row"), element("td", value)) for text, value in lines]
     whole = json.dumps(config, indent=2, ensure_ascii=False)
     return Html(
         scrolling(element("table", element("tbody", *rows), class_="config"), f"Configuration of {experiment.name}")
-        + element("details", element("summary", "As JSON"), element("pre", element("code", whole)))
+        + element(
+            "details", element("summary", "As JSON"), element("pre", element("code", whole), tabindex=0), class_="json"
+        )
     )
 
 
-def _options(value: object) -> str:
-    """A part of the configuration in one line."""
+def _described(value: object) -> str:
+    """A problem or an algorithm in one line: its name and its options."""
     if not isinstance(value, dict):
         return str(value)
-    inner = {key: own for key, own in value.items() if own not in ({}, None)}
-    return ", ".join(f"{key}: {_brief(own)}" for key, own in inner.items()) if inner else ", ".join(value)
+    head = next((str(value[key]) for key in ("problem", "algorithm", "name", "class") if key in value), "")
+    given = value.get("options", value.get("parameters", {}))
+    inner = (
+        ", ".join(f"{key}={_brief(own)}" for key, own in given.items()) if isinstance(given, dict) else _brief(given)
+    )
+    return f"{head} ({inner})" if inner else head or _brief(value)
+
+
+def _compared(value: object) -> str:
+    """The comparators in one line."""
+    if not isinstance(value, dict) or not value:
+        return "nothing: no regret was asked for"
+    return ", ".join(_described({"name": key, "options": own}) for key, own in value.items())
 
 
 def _brief(value: object) -> str:

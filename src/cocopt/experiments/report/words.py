@@ -111,7 +111,7 @@ def mean_text(value: Mean) -> tuple[str, str]:
     (('387.3', '± 6.9'), ('387.3', ''))
     """
     if not (math.isfinite(value.mean) and math.isfinite(value.half)) or value.half <= 0.0:
-        return number(value.mean), "± 0" if value.half == 0.0 else ""
+        return number(value.mean), ""
     first = math.floor(math.log10(abs(float(f"{value.half:.1e}"))))
     largest = math.floor(math.log10(max(abs(value.mean), value.half)))
     decimals = 1 - first

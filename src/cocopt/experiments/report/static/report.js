@@ -5,6 +5,7 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const states = data.problems.map(() => ({ hidden: new Set(), bands: true, bounds: true, reference: null }));
   const drawn = new Set();
+  const LEAST = 1e-7; // of the largest value: smaller ones do not stretch a logarithmic axis
   let printing = false;
 
   // ---------------------------------------------------------------------------------------------------------- numbers
@@ -79,7 +80,7 @@
 
   const config = {
     displaylogo: false, responsive: true, showTips: false,
-    modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]], displayModeBar: "hover",
+    modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]], displayModeBar: true, // the style sheet shows it to a pointer
   };
 
   // ------------------------------------------------------------------------------------------------------------- axes
@@ -92,7 +93,7 @@
     const ticks = [0];
     const last = Math.ceil(Math.log10(largest / unit));
     const stride = Math.max(1, Math.ceil(last / 4));
-    for (let k = 0; k <= last; k += stride) ticks.push(unit * 10 ** k, -unit * 10 ** k);
+    for (let k = last > 1 ? 1 : 0; k <= last; k += stride) ticks.push(unit * 10 ** k, -unit * 10 ** k);
     return { unit, apply, tickvals: ticks.map(apply), ticktext: ticks.map((y) => minus(y === 0 ? "0" : power(y))) };
   }
 
@@ -104,6 +105,8 @@
   function finite(lists) {
     return lists.flat().filter((value) => value !== null && value !== undefined);
   }
+
+  const plainTicks = (values) => ({ exponentformat: values.some((value) => Math.abs(value) >= 1e6) ? "power" : "none", nticks: 7 });
 
   function padded(low, high) {
     const space = 0.04 * (high - low) || 0.5;
@@ -127,10 +130,11 @@
     const notes = [];
     const means = finite(shown.map((index) => curves[index][1]));
     if (!means.length) notes.push(shown.length ? "Undefined: see the verdict on feasibility above." : "All algorithms are hidden.");
+    else if (shown.some((index) => curves[index][1].includes(null))) notes.push("Not drawn where it is undefined.");
     const signed = means.some((value) => value < 0);
     const positive = means.filter((value) => value > 0);
     const scale = logY && signed ? bothSigns(means) : null;
-    const least = positive.length ? Math.max(Math.min(...positive), 1e-7 * Math.max(...positive)) : 1;
+    const least = positive.length ? Math.max(Math.min(...positive), LEAST * Math.max(...positive)) : 1;
     const onAxis = (value) => {
       if (value === null) return null;
       if (scale) return scale.apply(value);
@@ -168,7 +172,7 @@
     }
     const reach = finite(shown.flatMap((index) => curves[index].slice(1)));
     const low = Math.min(0, ...reach), high = Math.max(...reach);
-    return { range: [low < 0 ? padded(low, high)[0] : 0, padded(low, high)[1] || 1], exponentformat: "power" };
+    return { range: [low < 0 ? padded(low, high)[0] : 0, padded(low, high)[1] || 1], ...plainTicks([low, high]) };
   }
 
   function boundsOutside(bounds, shown, range) {
@@ -210,8 +214,10 @@
     const across = problem.finals[figure.dataset.x], up = problem.finals[figure.dataset.metric];
     const logY = pressed(figure, "y");
     const every = visible(problem, state, across).filter((index) => index in up && across[index][0] !== null && up[index][0] !== null);
-    const shown = every.filter((index) => !logY || up[index][0] > 0);
-    const notes = shown.length < every.length ? [`${every.length - shown.length} algorithms without violation are not on a logarithmic axis.`] : [];
+    const least = LEAST * Math.max(0, ...every.map((index) => up[index][0]));
+    const shown = every.filter((index) => !logY || up[index][0] > least);
+    const left = every.filter((index) => !shown.includes(index)).map((index) => short(title(index)));
+    const notes = left.length ? [`Not on the logarithmic axis, since it is zero or next to it: ${left.join(", ")}.`] : [];
     if (!every.length) notes.push("Undefined, or all algorithms are hidden: choose another metric.");
     const front = shown.filter((a) => !shown.some((b) => beats(across, up, b, a))).sort((a, b) => across[a][0] - across[b][0]);
     const look = theme();
@@ -223,19 +229,21 @@
       type: "data", symmetric: false, visible: triple[1] !== null, color: faint(colour(index), 0.6), thickness: 1.2, width: 3,
       array: [triple[2] - triple[0]], arrayminus: [logY ? Math.min(triple[0] - triple[1], 0.999 * triple[0]) : triple[0] - triple[1]],
     });
-    const few = shown.length <= 8;
+    const few = shown.length <= 10 && (printing || figure.clientWidth > 520 || shown.length <= 5);
+    const where = few ? places(figure, shown, across, up, logY) : [];
     for (const index of shown) {
       traces.push({
         x: [across[index][0]], y: [up[index][0]], type: "scatter", mode: few ? "markers+text" : "markers", meta: { index, kind: "point" },
         error_x: { ...bar(across[index], index), arrayminus: [across[index][0] - across[index][1]] }, error_y: bar(up[index], index),
         marker: { symbol: data.algorithms[index].symbol, size: 11, color: colour(index) }, name: plain(short(title(index))),
-        text: [plain(short(title(index)))], textposition: place(shown, across, index), textfont: { size: 11, color: look.ink }, cliponaxis: false,
+        text: [plain(short(title(index)))], textposition: where[shown.indexOf(index)], textfont: { size: 11, color: look.ink }, cliponaxis: false,
         customdata: [[meanText(across[index]), meanText(up[index])]],
         hovertemplate: `<b>%{fullData.name}</b><br>${problem.metrics[figure.dataset.x].title}: %{customdata[0]}<br>` +
           `${plain(problem.metrics[figure.dataset.metric].title).replace(/%/g, "&#37;")}: %{customdata[1]}<extra></extra>`,
       });
     }
-    const x = axis(look, { exponentformat: "power", nticks: 7 }), y = axis(look, logY ? { type: "log", exponentformat: "power" } : { exponentformat: "power" });
+    const x = axis(look, plainTicks(shown.map((index) => across[index][0])));
+    const y = axis(look, logY ? { type: "log", exponentformat: "power" } : plainTicks(shown.map((index) => up[index][0])));
     if (logY && shown.length) {
       const values = shown.map((index) => Math.log10(up[index][0]));
       const span = Math.max(...values) - Math.min(...values);
@@ -248,10 +256,28 @@
     describe(figure, `${y.title.text} against ${x.title.text}, ${shown.length} algorithms`);
   }
 
-  function place(shown, across, index) {
-    const values = shown.map((own) => across[own][0]);
-    const share = (across[index][0] - Math.min(...values)) / (Math.max(...values) - Math.min(...values) || 1);
-    return share > 0.7 ? "top left" : share < 0.3 ? "top right" : "top center";
+  // Where to write the names: beside each point, at the first place that meets neither a name nor a point.
+  function places(figure, shown, across, up, logY) {
+    const box = figure.querySelector(".chart");
+    const width = Math.max(200, (printing ? 640 : box.clientWidth) - 90), height = Math.max(150, (printing ? 300 : box.clientHeight) - 80);
+    const along = (value, values, size) => (size * (value - Math.min(...values))) / (Math.max(...values) - Math.min(...values) || 1);
+    const level = (index) => (logY ? Math.log10(up[index][0]) : up[index][0]);
+    const xs = shown.map((index) => across[index][0]), ys = shown.map(level);
+    const points = shown.map((index) => [along(across[index][0], xs, width), height - along(level(index), ys, height)]);
+    const taken = points.map(([x, y]) => [x - 7, y - 7, x + 7, y + 7]);
+    return shown.map((index, i) => {
+      const [x, y] = points[i], long = 6.4 * short(title(index)).length;
+      const options = {
+        "top center": [x - long / 2, y - 24], "bottom center": [x - long / 2, y + 8], "middle right": [x + 10, y - 8], "middle left": [x - 10 - long, y - 8],
+        "top right": [x + 4, y - 24], "top left": [x - 4 - long, y - 24], "bottom right": [x + 4, y + 8], "bottom left": [x - 4 - long, y + 8],
+      };
+      const free = ([left, top]) => left > -30 && left + long < width + 30 &&
+        !taken.some((own, k) => k !== i && left < own[2] && left + long > own[0] && top < own[3] && top + 16 > own[1]);
+      const found = Object.keys(options).find((key) => free(options[key])) || (x > width / 2 ? "middle left" : "middle right");
+      const [left, top] = options[found];
+      taken.push([left, top, left + long, top + 16]);
+      return found;
+    });
   }
 
   function beats(across, up, b, a) {
@@ -284,7 +310,7 @@
       customdata: [meanText(found[index])], hovertemplate: "<b>%{fullData.name}</b><br>%{customdata}<extra></extra>",
     }));
     const narrow = figure.clientWidth < 520;
-    const x = axis(look, { zeroline: true, zerolinewidth: 2, exponentformat: "power", nticks: 7 });
+    const x = axis(look, { zeroline: true, zerolinewidth: 2, ...plainTicks(shown.map((index) => found[index][0])) });
     const label = (index) => plain(title(index).length > (narrow ? 18 : 34) ? title(index).slice(0, narrow ? 17 : 33) + "…" : title(index));
     const y = axis(look, { tickvals: shown.map((_, i) => i), ticktext: shown.map(label), range: [-0.7, shown.length - 0.3], showgrid: false, ticks: "", zeroline: false });
     y.tickfont = { size: 11.5, color: look.ink };
@@ -404,9 +430,10 @@
     const problem = data.problems[figure.dataset.problem], key = figure.dataset.metric;
     if (figure.dataset.kind === "curve") {
       const growing = /^(regret|ccv[12]|certificate|worst|local_ccv[12])/.test(key) && problem.rounds >= 20;
-      const last = problem.algorithms.filter((index) => index in (problem.curves[key] || {})).map((index) => problem.curves[key][index][1].at(-1));
+      const last = problem.algorithms.filter((index) => index in (problem.curves[key] || {})).map((index) => finite([problem.curves[key][index][1]]).at(-1) || 0);
+      const apart = last.length > 1 && Math.min(...last) > 0 && Math.max(...last) > 30 * Math.min(...last);
       press(figure.querySelector('[data-axis="x"]'), growing);
-      press(figure.querySelector('[data-axis="y"]'), growing && last.some((value) => value > 0 || value < 0));
+      press(figure.querySelector('[data-axis="y"]'), (growing && last.some((value) => value !== 0)) || apart);
     } else if (figure.dataset.kind === "trade-off") {
       const values = finite(Object.values(problem.finals[key] || {}).map((triple) => [triple[0]])).filter((value) => value > 0);
       press(figure.querySelector('[data-axis="y"]'), values.length > 1 && Math.max(...values) > 30 * Math.min(...values));
@@ -441,8 +468,9 @@
     if (values) values.addEventListener("toggle", () => values.open && valuesTable(figure));
     if (figure.dataset.kind === "paired") {
       const problem = data.problems[figure.dataset.problem];
-      states[figure.dataset.problem].reference = problem.references[0];
-      figure.querySelector('[data-use="reference"]').replaceChildren(...problem.references.map((index) => new Option(title(index), index)));
+      states[figure.dataset.problem].reference = problem.reference;
+      const options = problem.references.map((index) => new Option(title(index), index, index === problem.reference, index === problem.reference));
+      figure.querySelector('[data-use="reference"]').replaceChildren(...options);
       pairedTable(figure);
     }
   }
@@ -478,12 +506,12 @@
       return direction * (column === 0 ? a.localeCompare(b) : a < b ? -1 : a > b ? 1 : 0);
     });
     body.append(...rows.map(([, row]) => row));
-    [...table.tHead.rows[0].cells].forEach((cell, i) => cell.setAttribute("aria-sort", i !== column ? "none" : direction > 0 ? "ascending" : "descending"));
+    [...table.tHead.rows[table.tHead.rows.length - 1].cells].forEach((cell, i) => cell.setAttribute("aria-sort", i !== column ? "none" : direction > 0 ? "ascending" : "descending"));
   }
 
   for (const table of document.querySelectorAll("table.sortable")) {
     table.tHead.addEventListener("click", (event) => {
-      const cell = event.target.closest("th");
+      const cell = event.target.closest("th[aria-sort]");
       if (cell) sortBy(table, cell.cellIndex, cell.getAttribute("aria-sort") === "ascending" ? -1 : 1);
     });
   }
