@@ -88,7 +88,7 @@ def reproduce(
         settings |= {"engine": engine, "scheduler": scheduler, "progress": not silent}
         for result in results(names or [], out, **settings):
             _echo(silent, f"{result.summary()}\n")
-        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        _echo(silent, f"{_written_to(out)} Wall time: {time.monotonic() - began:.1f} s.")
 
 
 # Exceeds the guide of 8 parameters for the same reason.
@@ -137,7 +137,7 @@ def run(
         result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not silent, **settings)
         _echo(silent, result.summary())
         if out is not None:
-            _echo(silent, f"Tables and figures are in {out}.")
+            _echo(silent, _written_to(out))
 
 
 @app.command()
@@ -167,7 +167,24 @@ def field(
                     console.print(found.table(metric).rich())
                 for name, reason in found.skipped.items():
                     console.print(f"Not run on {found.name}: {name} ({reason})", markup=False)
-        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        _echo(silent, f"{_written_to(out)} Wall time: {time.monotonic() - began:.1f} s.")
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            help="A folder that run, reproduce or field has written (needs cocopt\\[report]).", metavar="DIR"
+        ),
+    ],
+    silent: _Silent = False,
+) -> None:
+    """Make report.html of a folder of results: one interactive page that needs no network."""
+    with report_errors(None):
+        from cocopt.experiments.report import write_report
+
+        _echo(silent, str(write_report(folder)))
 
 
 @app.command()
@@ -322,6 +339,17 @@ def _add_figures(specs: list[str] | None, out: str | None) -> None:
         raise InvalidInput("figure: expected --out, the folder to write it to, got none")
     for spec in specs or []:
         add_from_file(spec)
+
+
+def _written_to(out: str) -> str:
+    """What a folder has now; if the report is missing, what it needs."""
+    from cocopt.experiments.report import INSTALL, available
+
+    return (
+        f"Tables, figures and report.html are in {out}."
+        if available()
+        else f"{INSTALL}\nTables and figures are in {out}."
+    )
 
 
 def _echo(silent: bool, text: str) -> None:
