@@ -26,7 +26,7 @@ from cocopt.errors import InvalidInput, StateError
 
 __all__ = ["ChunkStore", "code_hash", "open_folder", "versions"]
 
-# Sources that only show what others computed.
+# Sources, and folders of sources, that only show what others computed.
 _DISPLAY_ONLY = {
     "cli.py",
     "__main__.py",
@@ -36,6 +36,7 @@ _DISPLAY_ONLY = {
     "plots.py",
     "progress.py",
     "results.py",
+    "verdicts",
 }
 _LIBRARIES = ("numpy", "scipy", "numba", "daqp", "clarabel")
 
@@ -56,7 +57,8 @@ def code_hash() -> str:
     root = Path(cocopt.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):
-        if path.is_file() and path.name not in _DISPLAY_ONLY and "__pycache__" not in path.parts:
+        parts = path.relative_to(root).parts
+        if path.is_file() and "__pycache__" not in parts and not _DISPLAY_ONLY.intersection(parts):
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
