@@ -33,6 +33,8 @@ _DISPLAY_ONLY = (
             "report",
             "results.py",
             "saved.py",
+            "show.py",
+            "verdicts",
         )
     ),
 )
