@@ -33,6 +33,7 @@ __all__ = [
     "Plan",
     "default_chunk",
     "get_problem",
+    "joined",
     "make_plan",
     "recorded_rounds",
 ]
@@ -195,6 +196,7 @@ def make_plan(
     horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
     if horizon > MAX_ROUNDS:
         raise InvalidInput(f"rounds: expected at most {MAX_ROUNDS}, got {describe(horizon)}")
+    source.check_size(trials, horizon)
     compared = resolve_comparators(comparators)
     for comparator in compared:
         comparator.check(horizon)
@@ -247,6 +249,15 @@ def _require_room(problem: Problem, trials: int, rounds: int, algorithms: int) -
         )
 
 
+def joined(parts: Sequence[Arrays]) -> Arrays:
+    """The trials of all parts; of rows whose name a part never met, nothing was violated there."""
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    return {
+        name: np.concatenate([part[name] if name in part else np.zeros_like(part["loss"]) for part in parts])
+        for name in names
+    }
+
+
 def default_chunk(problem: Problem, rounds: int, *, grows: bool = False) -> int:
     """How many trials to play at once: CHUNK, fewer where the data of a block of rounds would not fit into memory.
 
@@ -281,8 +292,7 @@ def get_problem(given: str | Problem | type[Problem]) -> tuple[Problem, str, Any
     if isinstance(given, type) and issubclass(given, Problem):
         given = given()
     if isinstance(given, Problem):
-        built_in = type(given).__module__.startswith("cocopt.")
-        return given, given.name, {"problem": given.name, "options": given.options} if built_in else None
+        return given, given.name, given.identity
     if not isinstance(given, str):
         raise InvalidInput(f"problem: expected a name or a Problem, got {describe(given)}")
     specs = parse(given)

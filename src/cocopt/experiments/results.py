@@ -459,7 +459,7 @@ class Result:
         if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not chosen:
             raise InvalidInput(f"metrics: expected names such as {', '.join(known[:3])}, got {describe(metrics)}")
         for metric in chosen:
-            if metric not in known:
+            if not isinstance(metric, str) or metric not in known:
                 raise unknown_name("metric", metric, known)
         missing = np.full(self.trials, np.nan)  # the algorithm does not have this metric
         columns = {metric: [interval(own.get(metric, missing)) for own in finals.values()] for metric in chosen}
@@ -504,19 +504,27 @@ class Result:
           ``curves.csv``: means along the rounds; ``paired.csv``: differences between algorithms on the same data;
         - ``config.json``: versions, seed, options; ``<problem>.result.npz``: everything, for `Result.load`;
         - ``<problem>.pdf`` and ``.png``: loss, CCV₁, CCV₂; ``<problem>-regret.pdf`` and ``.png``: regret, and bounds;
-          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`).
+          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`);
+        - ``bounds.csv`` and ``notes.json``: bounds of the theory, growth, verdicts; ``report.html``: all of it as one
+          interactive page, if the extra ``report`` is installed.
         """
-        write_tables([self], folder)
-        figures.write_all(self, folder)
+        from cocopt.experiments import notes, report
 
-    def write(self, folder: Path) -> None:
-        """Writes the file that `load` reads into a folder that exists."""
+        write_tables([self], folder)
+        notes.write_notes([self], folder)
+        figures.write_all(self, folder)
+        if report.available():
+            report.write_report(folder)
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Writes only the file that `load` reads, without tables and figures."""
+        out = open_folder(folder)
         dynamic = "dynamic" in self._compared
         entries = [
             (own, self._arrays[label], self.bounds(label), self.dynamic_bounds(label) if dynamic else None)
             for label, own in self._algorithms.items()
         ]
-        saved.write(folder, self.name, self.config, (self.points, self.checkpoints), entries, self._compared)
+        saved.write(out, self.name, self.config, (self.points, self.checkpoints), entries, self._compared)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], name: str | None = None) -> Result:
