@@ -184,6 +184,16 @@ def test_the_reference_has_every_public_name_once(site: dict[str, ModuleType]) -
     assert "## `cocopt run`" in pages["95-command-line.md"]
 
 
+@pytest.mark.docs
+def test_links_in_docstrings_lead_to_the_reference(site: dict[str, ModuleType]) -> None:
+    names = {name for found in site["api_pages"].public_names().values() for name in found}
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    links = [link for text in texts for link in site["docstrings"].LINK.findall(text)]
+    assert len(links) > 50
+    targets = {target or text for text, target in links}
+    assert {target for target in targets if not {target, target.rpartition(".")[0]} & names} == set()
+
+
 def test_docstrings_become_markup(site: dict[str, ModuleType]) -> None:
     text = """|x| of [`cocopt.CLASP`][] and [`it`][cocopt.OFW], not `|x|`; coef_ ends here:
 
