@@ -232,6 +232,13 @@ def test_links_are_seen_from_the_page_of_the_site(site: dict[str, ModuleType]) -
     assert found == "[](pool.md#speed) [b](changelog.md) [c](https://x.org/y) [d](#here) [e](../examples/service.py)"
 
 
+def test_pages_that_no_list_names_are_guides(site: dict[str, ModuleType]) -> None:
+    start = "# Title\n```{toctree}\n:caption: Start\n\na\n```\n"
+    index = start + "```{toctree}\n:caption: How-to guides\n\nb\n```\n"
+    found = site["sources"].with_all_pages(index, ["index", "d", "a", "b", "c"])
+    assert found == start + "```{toctree}\n:caption: How-to guides\n\nb\nc\nd\n```\n"
+
+
 def test_broken_links_and_downloads_of_a_site_are_found(
     site: dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
