@@ -62,5 +62,6 @@ def _read(app: Any, name: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """Text and links are exchanged when a page is read."""
+    """Text and links are exchanged when a page is read; the landing page always is, since pages may have come."""
     app.connect("source-read", _read)
+    app.connect("env-get-outdated", lambda app, env, added, changed, removed: ["index"])
