@@ -48,9 +48,12 @@ def describe_travel() -> None:
         if task not in (plan.tasks[0], plan.tasks[1]):
             continue
         back = sum(array.nbytes for array in compute(chunk).values())  # type: ignore[union-attr]
-        print(
-            f"a chunk of {chunk.count} trials, {task}: {len(pack(compute, chunk)) / 1e3:.1f} kB there, {back / 1e3:.0f} kB back"
-        )
+        there = len(pack(compute, chunk))
+        began = time.process_time()
+        compute(chunk)
+        seconds = time.process_time() - began
+        sizes = f"{there / 1e3:.1f} kB there, {back / 1e3:.0f} kB back"
+        print(f"a chunk of {chunk.count} trials, {task}: {1e3 * seconds:.0f} ms of work, {sizes}")
 
 
 def overhead(client: Client, tasks: int = 200) -> float:

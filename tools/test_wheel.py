@@ -102,9 +102,9 @@ def main() -> None:
         print("mypy:", run("-m", "mypy", "--strict", program), flush=True)
         refused = run("-m", "mypy", "--strict", wrong, expected=1)
         (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-        # the config names what is checked relative to itself; the files are given instead
-        print("pyright:", run("-m", "basedpyright", "--level", "error", program).splitlines()[-1], flush=True)
-        refused += run("-m", "basedpyright", "--level", "error", wrong, expected=1)
+        pyright = ("-m", "basedpyright", "--pythonpath", python, "--level", "error")
+        print("pyright:", run(*pyright, program).splitlines()[-1], flush=True)
+        refused += run(*pyright, wrong, expected=1)
         if refused.count('"dimension"') != 2 or "Found 2 errors" not in refused:
             raise SystemExit(f"expected both type checkers to refuse wrong.py, got {refused}")
         tests = [f"tests/{name}" for name in TESTS]

@@ -51,8 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "state.npz")
         learner.save(path)
-        again = cocopt.load(path)
-    assert_type(again, Learner)
+        again: Learner = cocopt.load(path)  # whichever algorithm the file names
     np.testing.assert_array_equal(again.ask(), learner.ask())
 
     assert_type(cocopt.project(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0), [1.0, 0.5]), Array)
