@@ -13,7 +13,7 @@ LOWEST_STAMP := $(LOWEST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest mutation lint bench bench-full bench-docs reproduce field docs-tables clean
+.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest mutation lint bench bench-full bench-docs reproduce field verdicts docs-tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ reproduce: compile ## the paper's experiments: tables and figures in results/; p
 
 field: compile ## all algorithms on all problems of the comparison: tables and figures in results/field
 	$(BIN)/cocopt field --out results/field
+
+verdicts: compile ## check the paper's claims one by one; writes docs/reproduction.md
+	$(BIN)/cocopt verdicts
 
 docs-tables: $(STAMP) ## write the tables of algorithms into docs/algorithms.md
 	$(BIN)/python tools/docs_tables.py
