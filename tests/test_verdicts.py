@@ -439,6 +439,7 @@ def test_changes_change_one_thing() -> None:
         changed = change(PAIR)
         assert (str(changed.parts["CLASP"]), str(changed.parts["RECOO"])) == ("clasp", expected)
         assert change(changed).parts == PAIR.parts
+    assert getattr(other_rows(PAIR.only("CLASP")), "label", None) == "CLASP uses the largest row"
     assert other_gamma(PAIR).label == "RECOO has γ_t = t^0.0005"
     assert other_gamma(other_gamma(PAIR)).label == "RECOO has γ_t = t^0.6"
 

@@ -34,8 +34,8 @@ class Cost(NamedTuple):
     switch: Array  #: Switch, the same rounds
     first: Array  #: Switch, the first fifth of many rounds
     last: Array  #: Switch, the last fifth
-    few_rows: Array  #: one projection onto all rows of the first tenth of the rounds
-    many_rows: Array  #: onto all rows of the first nine tenths
+    few_rows: Array  #: one projection onto all rows of the first 1/50 of the rounds
+    many_rows: Array  #: onto all rows of nine times as many
     clasp_bytes: Array  #: of the state after the last round, one number
     switch_bytes: Array
 
@@ -60,7 +60,7 @@ def measure(seed: int, rounds: int | None = None) -> Cost:
         clasp = cocopt.CLASP(problem.K, start=start, steps="power")
         switch = cocopt.Switch(problem.K, many, lipschitz, start=start)
         clasp_times, switch_times = _play(clasp, pairs), _play(switch, pairs)
-        rows = [_projection_time(problem, pairs[: max(1, many * tenths // 10)]) for tenths in (1, 9)]
+        rows = [_projection_time(problem, pairs[: max(1, many * parts // 50)]) for parts in (1, 9)]
         fifth = max(1, many // _PARTS)
         parts = (clasp_times[:few], switch_times[:few], switch_times[:fifth], switch_times[-fifth:])
         one = [float(np.median(part)) for part in parts]  # other processes disturb some rounds
@@ -108,5 +108,5 @@ def find_costs(cost: Cost) -> list[Finding]:
         Finding("time per round, Switch / CLASP", beside, above(beside, 1.0)),
         Finding("time per round of Switch, last fifth / first fifth", growth, above(growth, FAR)),
         Finding("bytes of the state after the last round, Switch / CLASP", Estimate(size, np.nan, np.nan), answer),
-        Finding("time of a projection onto all rows, 9 tenths / 1 tenth of the rounds", rows, below(rows, FAR)),
+        Finding("time of a projection onto all rows, 9/50 / 1/50 of the rounds", rows, below(rows, FAR)),
     ]

@@ -223,22 +223,23 @@ def judge_costs(costs: Sequence[Cost], rounds: tuple[int, int]) -> list[Judged]:
     }.get(rows.verdict.short, "Whether keeping all rows would make it so is not settled")
     note = (
         f"{kept}: one projection onto all rows so far, none left out, takes {rows.finding.figure} times as long after "
-        f"9/10 of the rounds as after 1/10. Our Switch keeps the rows that can still bind near its point, and its "
-        "projections are exact all the same ([decision 6](decisions/0006-persistent-constraints-by-nearby-rows.md))."
+        f"{9 * many // 50} rounds as after {many // 50}. Our Switch evaluates only rows that can bind near its point, and "
+        "its projections are exact all the same "
+        "([decision 6](decisions/0006-persistent-constraints-by-nearby-rows.md))."
     )
     texts = (
         (
             "Switch: a round costs more",
             "section 7.1, figure 1",
             "A round of Switch costs more than a round of CLASP.",
-            f"its time over {few} rounds, divided by CLASP's, is above 1",
+            f"the median of its times of {few} rounds, divided by that of CLASP, is above 1",
             "",
         ),
         (
             "Switch: ever more expensive",
             "appendix A.4.1",
             "With every round Switch's projections become more expensive, too much so for many rounds.",
-            f"its time in the last fifth of {many} rounds is at least twice that in the first fifth",
+            f"the median time of a round in the last fifth of {many} rounds is at least twice that in the first fifth",
             note,
         ),
         (

@@ -17,7 +17,6 @@ from cocopt.problems import get
 __all__ = [
     "CODE_GAMMA",
     "MANY",
-    "Change",
     "Sample",
     "Setting",
     "adagrad_constants",
@@ -116,26 +115,30 @@ def other_rows(setting: Setting, rounds: int = 0) -> Setting | None:
     parts = {name: spec for name, spec in setting.parts.items() if name != "AdaGrad"}  # all it sees is the largest
     now = next(iter(parts.values())).options.get("rows", "all")
     changed = setting.with_options({name: {"rows": "worst" if now == "all" else "all"} for name in parts})
-    return replace(changed, label=f"{' and '.join(parts)} use {'the largest row' if now == 'all' else 'all rows'}")
+    *first, last = parts
+    who = f"{', '.join(first)} and {last} use" if first else f"{last} uses"
+    return replace(changed, label=f"{who} {'the largest row' if now == 'all' else 'all rows'}")
 
 
-def _constants_of(part: str) -> Change:
-    """Gives one algorithm the authors' G and D, or true ones where it has the authors'."""
-
-    def other_constants(setting: Setting, rounds: int = 0) -> Setting | None:
-        if setting.problem == "svm":
-            return None
-        given, words = {"lipschitz": 100.0, "diameter": sqrt(2.0)}, "G = 100 and D = √2"
-        if "constants=authors" in setting.problem:
-            (true,) = parse(setting.problem.replace(",constants=authors", ""))
-            known = get(true.target, **true.options).algorithm_defaults
-            given, words = {name: known[name] for name in given}, "true G and D"
-        return replace(setting.with_options({part: given}), label=f"{part} is given {words}")
-
-    return other_constants
+def adagrad_constants(setting: Setting, rounds: int = 0) -> Setting | None:
+    """AdaGrad with the authors' G and D, or with true ones where it has the authors'."""
+    return _other_constants("AdaGrad", setting)
 
 
-adagrad_constants, switch_constants = _constants_of("AdaGrad"), _constants_of("Switch")
+def switch_constants(setting: Setting, rounds: int = 0) -> Setting | None:
+    """Switch with the authors' G and D, or with true ones where it has the authors'."""
+    return _other_constants("Switch", setting)
+
+
+def _other_constants(part: str, setting: Setting) -> Setting | None:
+    if setting.problem == "svm":
+        return None
+    given, words = {"lipschitz": 100.0, "diameter": sqrt(2.0)}, "G = 100 and D = √2"
+    if "constants=authors" in setting.problem:
+        (true,) = parse(setting.problem.replace(",constants=authors", ""))
+        known = get(true.target, **true.options).algorithm_defaults
+        given, words = {name: known[name] for name in given}, "true G and D"
+    return replace(setting.with_options({part: given}), label=f"{part} is given {words}")
 
 
 def adagrad_weight(setting: Setting, rounds: int) -> Setting:
