@@ -223,8 +223,8 @@ def judge_costs(costs: Sequence[Cost], rounds: tuple[int, int]) -> list[Judged]:
     }.get(rows.verdict.short, "Whether keeping all rows would make it so is not settled")
     note = (
         f"{kept}: one projection onto all rows so far, none left out, takes {rows.finding.figure} times as long after "
-        f"{9 * many // 50} rounds as after {many // 50}. Our Switch evaluates only rows that can bind near its point, and "
-        "its projections are exact all the same "
+        f"{9 * many // 50} rounds as after {many // 50}. Our Switch evaluates only rows that can bind near its "
+        "point, and its projections are exact all the same "
         "([decision 6](decisions/0006-persistent-constraints-by-nearby-rows.md))."
     )
     texts = (
