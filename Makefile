@@ -19,7 +19,7 @@ DIST_STAMP := $(DIST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest test-wheel mutation lint dist bench bench-full bench-docs reproduce field docs docs-tables clean
+.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest test-wheel mutation lint dist bench bench-full bench-docs reproduce field verdicts docs docs-tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ reproduce: compile ## the paper's experiments: tables and figures in results/; p
 
 field: compile ## all algorithms on all problems of the comparison: tables and figures in results/field
 	$(BIN)/cocopt field --out results/field
+
+verdicts: compile ## check the paper's claims one by one; writes docs/reproduction.md
+	$(BIN)/cocopt verdicts
 
 docs: $(DOCS_STAMP) ## the documentation as a site in docs/_build/html; fails on warnings, broken links and downloads
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html -d $(SITE)/cache docs $(SITE)/html
