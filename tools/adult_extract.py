@@ -1,4 +1,4 @@
-"""Make examples/gallery/data/adult.csv.gz from adult.data of the UCI repository: `python tools/adult_extract.py adult.data`."""
+"""Make examples/gallery/data/adult.csv.gz from the adult.data of the UCI repository, the argument."""
 
 from __future__ import annotations
 

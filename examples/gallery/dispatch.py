@@ -1,14 +1,16 @@
 """The dispatch of the IEEE 118-bus grid: the demand of the hour is known, costs and line ratings are revealed later.
 
-54 generators feed 118 buses over 186 lines and transformers. Before each hour the demand is known: `ask(known=...)` meets
-it exactly. The costs of the hour, and the ratings of the lines, which fall in the heat, are known after the hour. Flows
-are those of the linear (DC) model. A blind learner, to whom the same demand is revealed afterwards, is off by hundreds
-of megawatts; an optimal dispatch that knows everything beforehand is the yardstick for the cost.
+54 generators feed 118 buses over 186 lines and transformers. Before each hour the demand is known: `ask(known=...)`
+meets it exactly. The costs of the hour, and the ratings of the lines, which fall in the heat, are known after the
+hour. Flows are those of the linear (DC) model. A blind learner, to whom the same demand is revealed afterwards, is
+off by a hundred megawatts on average; an optimal dispatch that knows everything beforehand is the yardstick for the
+cost.
 
-Real: the IEEE 118-bus test case, a part of the Midwestern power system in December 1962, from the package `pandapower`:
-buses, lines and reactances, loads, and the generators' limits; its cost curves are those usual in the literature. Made
-up: the course of the demand over days and weeks, fuel prices, and the ratings of the lines, which the case does not have:
-120 % of the largest flow of an optimal dispatch at mean demand, at least 60 MW, less in the afternoon.
+Real: the IEEE 118-bus test case, a part of the Midwestern power system in December 1962, from the package
+`pandapower`: buses, lines and reactances, loads, and the generators' limits; its cost curves are those usual in the
+literature. Made up: the course of the demand over days and weeks, fuel prices, and the ratings of the lines, which
+the case does not have: 120 % of the largest flow of an optimal dispatch at mean demand, at least 60 MW, less in the
+afternoon.
 
 The figure: the imbalance of both learners in the last week, the flow on the line that is most often full beside its
 rating, and the cost beside the optimum.
@@ -122,8 +124,9 @@ def cost_of(grid: Grid, hour: Hour) -> losses.Quadratic:
 
 
 def balance(grid: Grid, hour: Hour) -> constraints.Stack:
-    """What is fed in is the demand."""
-    return constraints.Stack({"balance": constraints.Equality(np.ones(len(grid.capacity)), hour.demand)})
+    """What is fed in is the demand; two inequalities, since affine rows alone are projected onto fastest."""
+    ones = np.ones(len(grid.capacity))
+    return constraints.Stack({"balance": constraints.Affine([ones, -ones], [hour.demand, -hour.demand])})
 
 
 def lines(grid: Grid, hour: Hour) -> constraints.Stack:
@@ -187,11 +190,11 @@ def draw(grid: Grid, hours: list[Hour], actions: dict[str, Array], path: Path) -
     """The last week: imbalance, the flow on a line beside its rating, and the cost beside the optimum."""
     last = range(max(0, len(hours) - 7 * 24), len(hours))
     days = np.arange(len(last)) / 24
-    best = list(actions)[-1]
+    _, knowing, best = actions
     flow = {name: np.array([np.abs(grid.flows(x[t], hours[t].demand)) for t in last]) for name, x in actions.items()}
     rating = np.array([hours[t].rating for t in last])
-    line = int(np.argmax((flow[best] >= 0.99 * rating).sum(axis=0)))
-    figure, axes = plt.subplots(3, 1, figsize=(7, 7), sharex=True, layout="constrained")
+    line = int(np.argmax((flow[knowing] >= 0.99 * rating).sum(axis=0)))
+    figure, axes = plt.subplots(3, 1, figsize=(7, 6), sharex=True, layout="constrained")
     for (name, x), colour in zip(actions.items(), ("#D55E00", "#0072B2", "#8A8A8A"), strict=True):
         style = {"color": colour, "linewidth": 1.4, "label": name}
         if name != best:
@@ -202,8 +205,8 @@ def draw(grid: Grid, hours: list[Hour], actions: dict[str, Array], path: Path) -
     axes[0].set(ylabel="imbalance (MW)")
     axes[1].set(ylabel=f"flow on line {grid.names[line]} (MW)")
     axes[2].set(ylabel="cost per MWh", xlabel="day of the last week", xlim=(0, days[-1]))
+    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, fontsize=8)
     for panel in axes:
-        panel.legend(frameon=False, fontsize=8, ncols=2)
         panel.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=100)
     plt.close(figure)

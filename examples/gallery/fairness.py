@@ -1,24 +1,24 @@
 """Online logistic regression with a limit on unequal treatment: incomes of the census of 1994.
 
-People come one after another. A linear score ⟨u, x⟩ of six features (age, schooling, hours of work, marriage, gains and
-losses of capital) and a constant says whether a person's income exceeds 50,000 dollars a year; then the income is
+People come one after another. A linear score ⟨u, x⟩ of six features (age, schooling, hours of work, marriage, gains
+and losses of capital) and a constant says whether a person's income exceeds 50,000 dollars a year; then the income is
 revealed, and the loss is the logistic one. Sex is no feature, but the others tell much about it: a learner without
 limits says "above" far more often of men.
 
-The limit is one on demographic parity over a window: among the last 500 people the mean score of men and that of women
-may differ by at most d,
+The limit is one on demographic parity over a window: among the last 500 people the mean score of men and that of
+women may differ by at most d,
 
     |⟨m − w, x⟩| ≤ d,     m, w: the mean features of the men and of the women in the window,
 
 two affine rows that move with the window and with d, which is tightened twice: 1.5, 0.75, 0.25. CLASP satisfies every
 window after it was seen; what it violates is what one more person changes.
 
-Real: 8000 people of the table *Adult* (Becker and Kohavi 1996; CC BY 4.0), in the order of the file; see data/README.md.
-Made up: that they come one after another, and the limit. An equal mean score is one notion of fairness of many, and
-whether it is the one to ask for is not for an algorithm to say.
+Real: 8000 people of the table *Adult* (Becker and Kohavi 1996; CC BY 4.0), in the order of the file; see
+data/README.md. Made up: that they come one after another, and the limit. An equal mean score is one notion of
+fairness of many, and whether it is the one to ask for is not for an algorithm to say.
 
-The figure: the difference of mean scores beside its limit; the share of men and of women of whom "above" was said; the
-share of answers that were correct.
+The figure: the difference of mean scores beside its limit; the share of men and of women of whom "above" was said;
+the share of answers that were correct.
 
     python examples/gallery/fairness.py    # --rounds 1000: the first thousand people
 """
@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         worst = np.max((np.abs(np.vecdot(difference, weights)) - limit)[last])
         correct = (said == people.above)[last].mean()
         print(f"{name:<16}{correct:9.1%}{shares[0]:11.1%}{shares[1]:13.1%}{max(0.0, worst):17.2f}")
-    print(f"of everyone \"below\" would be correct for {1 - people.above[last].mean():.1%}")
+    print(f'of everyone "below" would be correct for {1 - people.above[last].mean():.1%}')
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     draw(people, difference, limit, {name: weights for name, (_, weights) in runs.items()}, chosen.out)
     print(f"figure: {chosen.out}")
@@ -133,15 +133,15 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
 
 def draw(people: People, difference: Array, limit: Array, runs: dict[str, Array], path: Path) -> None:
     """Differences of mean scores, shares of men and women, and correct answers."""
-    figure, axes = plt.subplots(3, 1, figsize=(7, 7.2), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(3, 1, figsize=(7, 6.4), sharex=True, layout="constrained")
     t, everyone = np.arange(1, len(limit) + 1), np.ones(len(limit), dtype=bool)
     for (name, weights), colour in zip(runs.items(), ("#D55E00", "#0072B2"), strict=True):
         said = np.vecdot(people.features, weights) > 0
-        axes[0].plot(t, np.vecdot(difference, weights), color=colour, linewidth=1.2, label=name)
+        axes[0].plot(t, np.vecdot(difference, weights), color=colour, linewidth=1.0, label=name)
         for group, style, word in ((people.man, "-", "men"), (~people.man, "--", "women")):
             share = 100 * moving_mean(said * 1.0, group)
-            axes[1].plot(t, share, color=colour, linestyle=style, linewidth=1.2, label=f"{word}, {name}")
-        axes[2].plot(t, 100 * moving_mean((said == people.above) * 1.0, everyone), color=colour, linewidth=1.2)
+            axes[1].plot(t, share, color=colour, linestyle=style, linewidth=1.0, label=f"{word}, {name}")
+        axes[2].plot(t, 100 * moving_mean((said == people.above) * 1.0, everyone), color=colour, linewidth=1.0)
     axes[0].plot(t, limit, color="black", linestyle=":", label="limit")
     axes[0].set(ylabel="men − women,\nmean score", ylim=(-0.5, None))
     axes[1].set(ylabel='"above" said of\n(% of the last 500)')

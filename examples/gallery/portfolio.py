@@ -1,21 +1,22 @@
 """A portfolio of twenty shares of the S&P 500 under limits that move.
 
-Each day the weights x of twenty shares are chosen before the day's returns r are known. The loss is −log(1 + ⟨r, x⟩): its
-sum is minus the logarithm of wealth. Two limits move:
+Each day the weights x of twenty shares are chosen before the day's returns r are known. The loss is −log(1 + ⟨r, x⟩):
+its sum is minus the logarithm of wealth. Two limits move:
 
-- volatility, xᵀΣx ≤ (0.9 times that of the uniform mix)², where Σ is the estimate after the close: it is revealed after
-  the day, as the loss is;
-- turnover, ‖x − y‖₁ ≤ 10 % on Mondays and 2 % on other days, where y are yesterday's weights after the day's returns: it
-  is known before the day and never exceeded. What is executed is the mix nearest to the learner's that it allows;
+- volatility, xᵀΣx ≤ (0.9 times that of the uniform mix)², where Σ is the estimate after the close: it is revealed
+  after the day, as the loss is;
+- turnover, ‖x − y‖₁ ≤ 10 % on Mondays and 2 % on other days, where y are yesterday's weights after the day's returns:
+  it is known before the day and never exceeded. What is executed is the mix nearest to the learner's that it allows;
   `tell(..., played=...)` says so, and loss, violation and gradient count there.
 
-Real: the daily prices of the shares, adjusted for splits and dividends, from the package `skfolio`. Made up: both limits;
-there are no costs of trading. The shares were chosen, by skfolio, because they exist to this day, so that every mix of
-them looks better than what could have been known: compare the curves with one another, not with an index.
+Real: the daily prices of the shares, adjusted for splits and dividends, from the package `skfolio`. Made up: both
+limits; there are no costs of trading. The shares were chosen, by skfolio, because they exist to this day, so that
+every mix of them looks better than what could have been known: compare the curves with one another, not with an
+index.
 
 The figure: wealth of the learner, of uniform weights, and of the best fixed mix that keeps the limit on volatility on
-average, known only afterwards; volatility beside its limit; the share of days over each limit. The same updates written in CVXPY
-give the same weights; the table says how long a day takes.
+average, known only afterwards; volatility beside its limit; the share of days over each limit. The same updates
+written in CVXPY give the same weights; the table says how long a day takes.
 
     pip install skfolio                     # or, for the prices alone: pip install --no-deps skfolio
     python examples/gallery/portfolio.py    # last ten years; --rounds 250: the last year
@@ -186,7 +187,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
         shares = f"{over['volatility'].mean():24.1%}{over['turnover'].mean():10.1%}"
         print(f"{name:<34}{wealth(weights, days.returns)[-1]:8.2f}{shares}")
     difference = float(np.abs(modelled - run.weights[: len(modelled)]).max())
-    print(f"a day takes {1e3 * run.seconds:.2f} ms, in CVXPY {1e3 * seconds:.1f} ms; weights differ by {difference:.0e}")
+    print(
+        f"a day takes {1e3 * run.seconds:.2f} ms, in CVXPY {1e3 * seconds:.1f} ms; weights differ by {difference:.0e}"
+    )
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     draw(days, mixes, chosen.out)
     print(f"figure: {chosen.out}")
