@@ -28,6 +28,7 @@ _CARD = (
 )
 _CELL = "padding:.1em .8em .1em 0;text-align:{side};vertical-align:top;white-space:nowrap;background:none"
 _PALE = "opacity:.7"
+_TABLE = "border:none;margin:.3em 0 0 0;color:inherit;font-size:inherit"  # where a page lets tables begin anew
 
 
 class markup(str):
@@ -98,7 +99,7 @@ def card(title: str, about: str, items: Mapping[str, Any], *, more: Iterable[str
         f'<td style="{_CELL.format(side="left")}">{_text(value)}</td></tr>'
         for name, value in items.items()
     )
-    body = f'<table style="border:none;margin:.3em 0 0 0">{rows}</table>' if rows else ""
+    body = f'<table style="{_TABLE}">{rows}</table>' if rows else ""
     return f'<div style="{_CARD}"><b>{_text(title)}</b>{beside}{body}{"".join(more)}</div>'
 
 
@@ -114,7 +115,7 @@ def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
 
     head = line(header, "th") if any(header) else ""
     body = "".join(line(row, "td") for row in rows)
-    return f'<table style="border:none;margin:.3em 0">{head}{body}</table>'
+    return f'<table style="{_TABLE}">{head}{body}</table>'
 
 
 def paragraph(text: str) -> markup:
