@@ -36,7 +36,7 @@ test-slow: $(STAMP) ## the slow tests
 test-servers: compile ## the tests that start servers on loopback: Dask clusters, PostgreSQL; fails where the latter is not installed
 	$(BIN)/python -m pytest -q -m servers
 
-test-browser: compile ## the tests of pages in headless Chromium; fails where none is installed
+test-browser: compile docs ## the tests of pages in headless Chromium; fails where none is installed
 	$(BIN)/python -m pytest -q -m browser
 
 test-docs: compile ## run the notebooks, the gallery and the code of the documentation

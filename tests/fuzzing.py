@@ -104,7 +104,9 @@ class Block(NamedTuple):
     apex: dict[int, tuple[Array, Array]]  # A and c, by the number of the first inequality
 
 
-def block(value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None) -> Block:
+def block(
+    value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None
+) -> Block:
     values = np.atleast_1d(np.asarray(value, dtype=float))
     m = values.size
     gradients = np.atleast_2d(np.asarray(gx, dtype=float))
@@ -360,7 +362,9 @@ class Caps(NamedTuple):
     of: Array  # (rows,), or one number
     shared: bool
 
-    def groups(self, all_of: Block, share: float) -> tuple[NDArray[np.bool_], list[tuple[NDArray[np.bool_], float, bool]]]:
+    def groups(
+        self, all_of: Block, share: float
+    ) -> tuple[NDArray[np.bool_], list[tuple[NDArray[np.bool_], float, bool]]]:
         """What binds, and the groups with a bound: whose they are, the bound, and whether it is attained.
 
         It is where a row is positive. Of the pieces of such rows those bind that are the largest.
@@ -391,8 +395,11 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
       residual of y − x; Newton's step from it is by how much x is wrong. (The step solves (I + Σ λ_i ∇²h_i) step =
       residual along the surfaces. On flat ones it is the residual, and bounds the error, since projections do not
       expand. On curved ones it is as much less as the target is farther away than their radius.)
-    - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate.
+    - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate; and what the rounding of x
+      and of the data does to the normals of curved surfaces, `newton_step`.
     - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
+    - where a curved surface is so sharp that its normals turn by a right angle within POSITION, as a parabola does 1e8
+      times as far out as it is wide, no normal is known, and the violation alone is judged.
     - tangency: where surfaces that bind are so nearly parallel, or one is nearly flat to second order, that the step
       is not known, the gap in the objective decides, OPTIMALITY of the distance squared. It is bounded by
       ½‖residual‖² − Σ λ_i h_i(x), whatever the multipliers.
@@ -415,16 +422,26 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
     allowed = POSITION * size + np.sqrt(x.size) * ROUNDING * distance
     error = np.inf
     for share in (BINDS, 10 * BINDS, POSITION):
-        error = min(error, position_error(y - x, two_sum(y, -x)[1], all_of, share, caps, allowed))
+        error = min(error, position_error(y, x, all_of, share, caps, allowed))
         if error <= allowed:
             return None
+    if is_sharp(all_of, allowed):
+        return None
     return f"not optimal: its position is wrong by {error:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
 
 
-def position_error(
-    away: Array, rounding: Array, all_of: Block, share: float, caps: Caps | None, allowed: float
-) -> float:
+def is_sharp(all_of: Block, allowed: float) -> bool:
+    """Whether a surface that may bind turns by a right angle, about, within the error that is allowed."""
+    return any(
+        float(np.linalg.norm(bend, 2)) * allowed >= float(np.linalg.norm(all_of.gx[i]))
+        for i, bend in all_of.hessian.items()
+        if all_of.value[i] >= -POSITION * all_of.unit[i]
+    )
+
+
+def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps | None, allowed: float) -> float:
     """How far Newton's method would move x along the surfaces that bind, with the multipliers ≥ 0 that suit best."""
+    away, rounding = y - x, two_sum(y, -x)[1]
     value, unit, gx, gu, _, hessian, apex = all_of
     binds, groups = (value >= -share * unit, []) if caps is None else caps.groups(all_of, share)
     n, size = away.size, away.size + gu.shape[1]
@@ -443,7 +460,7 @@ def position_error(
     cones = [(at, *data) for at, data in apex.items() if binds[at]]
     for _ in range(MAX_NORMALS):
         multipliers, left = best_multipliers(columns, target, low)
-        step = newton_step(columns, multipliers, left, [hessian.get(i) for i in order], n)
+        step = newton_step(columns, multipliers, left, [hessian.get(i) for i in order], x)
         if step <= allowed or not cones:
             return step
         made = []
@@ -494,14 +511,19 @@ def best_multipliers(columns: Array, target: Array, low: Array) -> tuple[Array, 
     return found / units, left
 
 
-def newton_step(columns: Array, multipliers: Array, left: Array, hessians: list[Array | None], n: int) -> float:
-    """‖(I + Σ λ_i ∇²h_i)⁻¹ left‖ within what is orthogonal to the columns that have multipliers."""
-    metric = np.eye(left.size)
+def newton_step(columns: Array, multipliers: Array, left: Array, hessians: list[Array | None], x: Array) -> float:
+    """‖(I + Σ λ_i ∇²h_i)⁻¹ left‖ within what is orthogonal to the columns that have multipliers.
+
+    The rounding of x, or of the data, turns the normals: Σ λ_i ‖∇²h_i‖‖x‖ times ROUNDING are not counted.
+    """
+    n, metric, turned = x.size, np.eye(left.size), 0.0
     for multiplier, bend in zip(multipliers, hessians, strict=False):
         if bend is not None and multiplier > 0:
             metric[:n, :n] += multiplier * bend
+            turned += ROUNDING * multiplier * float(np.linalg.norm(bend)) * length(x)
     if np.array_equal(metric, np.eye(left.size)):
         return float(np.linalg.norm(left))
+    left = left * max(1.0 - turned / max(float(np.linalg.norm(left)), 1e-300), 0.0)
     used = columns[multipliers > 0]
     used = used / np.linalg.norm(used, axis=1, keepdims=True)
     _, singular, rows = np.linalg.svd(used, full_matrices=True)
@@ -782,8 +804,7 @@ def failures(case: Case) -> list[str]:
     if case.unchanged:
         return []
     found = [
-        judge(case.K, part, target, point, case.caps)
-        for part, target, point in zip(case.g, case.y, x, strict=True)
+        judge(case.K, part, target, point, case.caps) for part, target, point in zip(case.g, case.y, x, strict=True)
     ]
     return [text for text in found if text is not None]
 

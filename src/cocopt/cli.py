@@ -88,7 +88,7 @@ def reproduce(
         settings |= {"engine": engine, "scheduler": scheduler, "progress": not silent}
         for result in results(names or [], out, **settings):
             _echo(silent, f"{result.summary()}\n")
-        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        _echo(silent, f"{_written_to(out)} Wall time: {time.monotonic() - began:.1f} s.")
 
 
 # Exceeds the guide of 8 parameters for the same reason.
@@ -137,7 +137,7 @@ def run(
         result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not silent, **settings)
         _echo(silent, result.summary())
         if out is not None:
-            _echo(silent, f"Tables and figures are in {out}.")
+            _echo(silent, _written_to(out))
 
 
 @app.command()
@@ -167,7 +167,24 @@ def field(
                     console.print(found.table(metric).rich())
                 for name, reason in found.skipped.items():
                     console.print(f"Not run on {found.name}: {name} ({reason})", markup=False)
-        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        _echo(silent, f"{_written_to(out)} Wall time: {time.monotonic() - began:.1f} s.")
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            help="A folder that run, reproduce or field has written (needs cocopt\\[report]).", metavar="DIR"
+        ),
+    ],
+    silent: _Silent = False,
+) -> None:
+    """Make report.html of a folder of results: one interactive page that needs no network."""
+    with report_errors(None):
+        from cocopt.experiments.report import write_report
+
+        _echo(silent, str(write_report(folder)))
 
 
 @app.command()
@@ -189,6 +206,32 @@ def show(
         from cocopt.experiments.show import show as write
 
         typer.echo(f"The animation is in {write(problem, algorithms, rounds, seed, out, seconds=seconds)}.")
+
+
+# Exceeds the guide of 8 parameters for the same reason.
+@app.command()
+def verdicts(
+    trials: _Trials = 100,
+    seeds: Annotated[int, typer.Option(help="How many seeds; a verdict is settled if all of them give it.")] = 5,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds of every problem. Default: the problem's own number.")
+    ] = None,
+    jobs: _Jobs = None,
+    engine: _Engine = "local",
+    out: Annotated[str, typer.Option(help="The page to write, in Markdown.")] = "docs/reproduction.md",
+    folder: Annotated[str, typer.Option(help="Folder for finished chunks.")] = "results/verdicts",
+    silent: _Silent = False,
+) -> None:
+    """Check the paper's claims one by one, and write a page of verdicts. The same command continues."""
+    with report_errors(folder):
+        from cocopt.experiments.verdicts import write_verdicts
+
+        began = time.monotonic()
+        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "progress": not silent}
+        found = write_verdicts(out, trials=trials, seeds=seeds, rounds=rounds, folder=folder, **settings)
+        for judged in (*found.claims, *found.costs):
+            _echo(silent, f"{judged.name}: {judged.summary}")
+        _echo(silent, f"The page is {out}. Wall time: {time.monotonic() - began:.1f} s.")
 
 
 @app.command("list")
@@ -322,6 +365,17 @@ def _add_figures(specs: list[str] | None, out: str | None) -> None:
         raise InvalidInput("figure: expected --out, the folder to write it to, got none")
     for spec in specs or []:
         add_from_file(spec)
+
+
+def _written_to(out: str) -> str:
+    """What a folder has now; if the report is missing, what it needs."""
+    from cocopt.experiments.report import INSTALL, available
+
+    return (
+        f"Tables, figures and report.html are in {out}."
+        if available()
+        else f"{INSTALL}\nTables and figures are in {out}."
+    )
 
 
 def _echo(silent: bool, text: str) -> None:

@@ -13,21 +13,31 @@ import cocopt
 
 __all__ = ["code_hash", "cpu_kind", "versions"]
 
-# Sources that only show what others computed.
-_DISPLAY_ONLY = {
-    "cli.py",
+# Sources that only show what others computed: files and folders.
+_DISPLAY_ONLY = (
     "__main__.py",
-    "bench.py",
-    "collect.py",
-    "figures.py",
+    "cli.py",
     "html.py",
-    "latex.py",
-    "notebook_figure.py",
-    "plots.py",
-    "progress.py",
-    "results.py",
-    "saved.py",
-}
+    *(
+        f"experiments/{name}"
+        for name in (
+            "bench.py",
+            "collect.py",
+            "figures.py",
+            "growth.py",
+            "latex.py",
+            "notebook_figure.py",
+            "notes.py",
+            "plots.py",
+            "progress.py",
+            "report",
+            "results.py",
+            "saved.py",
+            "show.py",
+            "verdicts",
+        )
+    ),
+)
 _LIBRARIES = ("numpy", "scipy", "numba", "daqp", "clarabel")
 
 
@@ -46,8 +56,9 @@ def code_hash() -> str:
     """The SHA-256 of cocopt's own sources and data, as far as they determine numbers."""
     root = Path(cocopt.__file__).parent
     digest = hashlib.sha256()
+    hidden = {root / name for name in _DISPLAY_ONLY}
     for path in sorted(root.rglob("*")):
-        if path.is_file() and path.name not in _DISPLAY_ONLY and "__pycache__" not in path.parts:
+        if path.is_file() and "__pycache__" not in path.parts and hidden.isdisjoint((path, *path.parents)):
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -504,10 +504,17 @@ class Result:
           ``curves.csv``: means along the rounds; ``paired.csv``: differences between algorithms on the same data;
         - ``config.json``: versions, seed, options; ``<problem>.result.npz``: everything, for `Result.load`;
         - ``<problem>.pdf`` and ``.png``: loss, CCV₁, CCV₂; ``<problem>-regret.pdf`` and ``.png``: regret, and bounds;
-          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`).
+          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`);
+        - ``bounds.csv`` and ``notes.json``: bounds of the theory, growth, verdicts; ``report.html``: all of it as one
+          interactive page, if the extra ``report`` is installed.
         """
+        from cocopt.experiments import notes, report
+
         write_tables([self], folder)
+        notes.write_notes([self], folder)
         figures.write_all(self, folder)
+        if report.available():
+            report.write_report(folder)
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Writes only the file that `load` reads, without tables and figures."""

@@ -265,7 +265,7 @@ def _is_normal(request: Request, x: Array, multipliers: Array | None, part: floa
     slopes = constraint.jacobian_unchecked(x)
     for sign in (1.0, -1.0):
         beside = constraint.jacobian_unchecked(x + sign * BESIDE * part * (point - x))
-        if np.abs(beside - slopes).max() > KINK * np.abs(slopes).max():
+        if (np.abs(beside - slopes).max(axis=-1) > KINK * np.abs(slopes).max(axis=-1)).any():  # of each row by itself
             return True
     away = point - x - multipliers @ slopes
     moved = K.project_unchecked(x + part * away) - x
