@@ -20,7 +20,7 @@ DIST_STAMP := $(DIST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest test-wheel mutation lint dist bench bench-full bench-docs reproduce field verdicts docs docs-tables clean
+.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest test-wheel mutation lint dist bench bench-full bench-docs reproduce field verdicts docs docs-tables notebooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ verdicts: compile ## check the paper's claims one by one; writes docs/reproducti
 docs: $(DOCS_STAMP) ## the documentation as a site in docs/_build/html; fails on warnings, broken links and downloads
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html -d $(SITE)/cache docs $(SITE)/html
 	$(BIN)/python tools/check_site.py $(SITE)/html
+
+notebooks: compile ## run the notebooks, and store what they print and draw
+	$(BIN)/python tools/notebooks.py
 
 docs-tables: $(STAMP) ## write the tables of algorithms into docs/algorithms.md
 	$(BIN)/python tools/docs_tables.py
