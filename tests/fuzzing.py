@@ -29,6 +29,7 @@ from cocopt import constraints
 from cocopt.errors import CocoptError, InfeasibleRound
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Description = tuple[Any, ...]
 
 FEASIBILITY, POSITION, OPTIMALITY = 1e-9, 1e-7, 1e-9  # as docs/design.md promises
@@ -104,7 +105,9 @@ class Block(NamedTuple):
     apex: dict[int, tuple[Array, Array]]  # A and c, by the number of the first inequality
 
 
-def block(value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None) -> Block:
+def block(
+    value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None
+) -> Block:
     values = np.atleast_1d(np.asarray(value, dtype=float))
     m = values.size
     gradients = np.atleast_2d(np.asarray(gx, dtype=float))
@@ -326,12 +329,6 @@ def row_count(g: Description) -> int:
     return len(g[2]) if g[0] in ("Affine", "Equality") else 1
 
 
-def is_polyhedral(part: Description) -> bool:
-    if part[0] in ("Product", "Intersection", "Stack"):
-        return all(is_polyhedral(inner) for inner in part[1])
-    return part[0] not in ("Ball", "Ellipsoid", "NormBall", "Quadratic", "SecondOrder", "LogSumExp")
-
-
 # ------------------------------------------------------------------------------------------------------- the judge
 
 
@@ -360,7 +357,7 @@ class Caps(NamedTuple):
     of: Array  # (rows,), or one number
     shared: bool
 
-    def groups(self, all_of: Block, share: float) -> tuple[NDArray[np.bool_], list[tuple[NDArray[np.bool_], float, bool]]]:
+    def groups(self, all_of: Block, share: float) -> tuple[Flags, list[tuple[Flags, float, bool]]]:
         """What binds, and the groups with a bound: whose they are, the bound, and whether it is attained.
 
         It is where a row is positive. Of the pieces of such rows those bind that are the largest.
@@ -527,7 +524,8 @@ def newton_step(columns: Array, multipliers: Array, left: Array, hessians: list[
     inner = along @ left
     # what is left across the surfaces no multiplier removes
     rest = left - along.T @ inner
-    step = along.T @ np.linalg.solve(along @ metric @ along.T, inner) if len(along) else np.zeros_like(left)
+    curvatures, axes = np.linalg.eigh(along @ metric @ along.T)
+    step = (axes.T @ inner) / np.maximum(curvatures, 1.0)  # (none is less, but for rounding)
     return float(np.linalg.norm(step) + np.linalg.norm(rest))
 
 
@@ -800,8 +798,7 @@ def failures(case: Case) -> list[str]:
     if case.unchanged:
         return []
     found = [
-        judge(case.K, part, target, point, case.caps)
-        for part, target, point in zip(case.g, case.y, x, strict=True)
+        judge(case.K, part, target, point, case.caps) for part, target, point in zip(case.g, case.y, x, strict=True)
     ]
     return [text for text in found if text is not None]
 

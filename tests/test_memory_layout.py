@@ -9,6 +9,7 @@ from instances import build_set, random_set
 import cocopt
 from cocopt import constraints, kernels, losses
 
+
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("kind", ["Box", "Ball", "Simplex", "Polyhedron", "Halfspace"])
 def test_the_layout_of_arrays_in_memory_does_not_matter(kind: str, count: int) -> None:
