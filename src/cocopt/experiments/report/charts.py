@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cocopt.experiments.report.findings import zero_violation
 from cocopt.experiments.report.folder import Curve, Experiment, Mean
 from cocopt.experiments.report.looks import Look
 from cocopt.experiments.report.words import MAIN, in_order, metric, named
@@ -65,6 +66,7 @@ def _problem(experiment: Experiment, at: Mapping[str, int], points: int) -> dict
         },
         "paired": {key: own for key, own in compared.items() if own},
         "references": [at[label] for label in experiment.algorithms[:MAX_REFERENCES]],
+        "zero": zero_violation(experiment),
         "reference": at[_reference(experiment)],
     }
 

@@ -87,11 +87,8 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Experiment], dict[
     if not isinstance(folder, str | os.PathLike):
         raise InvalidInput(f"folder: expected a path, got {describe(folder)}")
     path = Path(folder).expanduser()
-    try:
-        if not path.is_dir():
-            raise InvalidInput(f"folder: expected a folder with results ({_REMEDY}), got {path}")
-    except ValueError as error:  # a null character
-        raise InvalidInput(f"folder: expected a path, got {error}") from error
+    if "\0" in str(path) or not path.is_dir():
+        raise InvalidInput(f"folder: expected a folder with results ({_REMEDY}), got {str(path)!r}")
     config = _read_json(path / "config.json")
     described = _mapping(config.get("experiments"), "config.json: experiments")
     if not described:

@@ -201,12 +201,18 @@ def growth_table(experiment: Experiment, known: Looks) -> Html:
             share = bound_share(experiment, label, key)
             found.append(element("td", text.replace("-", "−"), data_value=text if _is_number(text) else None))
             found.append(element("td", *_rate(experiment.promised.get(label, {}).get(key, "–"))))
-            shown = "–" if share is None else "below 0" if share < 0.0 else f"{100.0 * share:.3g} %"
-            found.append(element("td", shown, data_value=_sorted_by(share)))
+            found.append(element("td", _share(share), data_value=_sorted_by(share)))
         return found
 
     header = _header(columns, [metric(key).title for key in keys])
     return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", header, cells)
+
+
+def _share(share: float | None) -> str:
+    """A share in per cent."""
+    if share is None:
+        return "–"
+    return "below 0" if share < 0.0 else "< 0.001 %" if share < 1e-5 else f"{100.0 * share:.3g} %"
 
 
 def _rate(text: str) -> list[str]:
