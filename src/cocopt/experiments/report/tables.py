@@ -130,13 +130,14 @@ def _sortable(
     caption: str,
     header: Html,
     cells: Callable[[str], Sequence[Html]],
+    kind: str,
 ) -> Html:
-    """One row per algorithm."""
+    """One row per algorithm; the kind is the table's class."""
     rows = []
     for label in experiment.algorithms:
         head = element("th", algorithm_name(known[label]), scope="row", data_value=known[label].title)
         rows.append(element("tr", head, *cells(label)))
-    table = element("table", element("caption", caption), header, element("tbody", *rows), class_="sortable")
+    table = element("table", element("caption", caption), header, element("tbody", *rows), class_=f"sortable {kind}")
     return scrolling(table, f"{caption} {experiment.name}")
 
 
@@ -162,7 +163,7 @@ def _mean_cell(key: str, value: Mean | None, best: float | None) -> Html:
     )
 
 
-def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], caption: str) -> Html:
+def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], caption: str, kind: str) -> Html:
     means = {key: [own[key].mean for own in experiment.finals.values() if key in own] for key in keys}
     finite = {key: [mean for mean in own if math.isfinite(mean)] for key, own in means.items()}
     best = {key: min(own) if own and min(own) < max(own) else None for key, own in finite.items()}
@@ -170,19 +171,20 @@ def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], capt
     def cells(label: str) -> list[Html]:
         return [_mean_cell(key, experiment.finals[label].get(key), best[key]) for key in keys]
 
-    return _sortable(experiment, known, caption, _header([_Column(*metric(key)) for key in keys], ()), cells)
+    return _sortable(experiment, known, caption, _header([_Column(*metric(key)) for key in keys], ()), cells, kind)
 
 
 def final_table(experiment: Experiment, known: Looks) -> Html:
     """Every metric after the last round, but for those of names."""
     keys = in_order(key for key in experiment.metrics if not named(key))
-    return _means_table(experiment, known, keys, f"After round {experiment.rounds}: mean ± half of its 95 % interval.")
+    caption = f"After round {experiment.rounds}: mean ± half of its 95 % interval."
+    return _means_table(experiment, known, keys, caption, "final")
 
 
 def names_table(experiment: Experiment, known: Looks) -> Html:
     """The violations of rows that have names."""
     caption = f"Violations by name after round {experiment.rounds}: mean ± half of its 95 % interval."
-    return _means_table(experiment, known, named_metrics(experiment), caption)
+    return _means_table(experiment, known, named_metrics(experiment), caption, "names")
 
 
 def growth_table(experiment: Experiment, known: Looks) -> Html:
@@ -205,7 +207,7 @@ def growth_table(experiment: Experiment, known: Looks) -> Html:
         return found
 
     header = _header(columns, [metric(key).title for key in keys])
-    return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", header, cells)
+    return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", header, cells, "growth")
 
 
 def _share(share: float | None) -> str:
