@@ -8,34 +8,36 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from cocopt.experiments.report.appearance import Appearance, swatch
 from cocopt.experiments.report.charts import main_metrics, named_metrics
 from cocopt.experiments.report.findings import bound_share, bound_verdict, lowest
 from cocopt.experiments.report.folder import Experiment, Mean, Verdict
 from cocopt.experiments.report.html import Html, element, name
-from cocopt.experiments.report.looks import Look, swatch
 from cocopt.experiments.report.words import in_order, mean_text, metric, named
 
 __all__ = [
+    "algorithm_name",
     "config_table",
     "final_table",
     "findings_card",
     "growth_table",
     "names_table",
+    "size_text",
     "skipped_list",
     "verdict_list",
 ]
 
-Looks = Mapping[str, Look]
+Appearances = Mapping[str, Appearance]
 _SIGNS = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "–")}
 _SPOKEN = {True: "yes: ", False: "no: ", None: "not known: "}
 
 
-def algorithm_name(look: Look) -> Html:
+def algorithm_name(own: Appearance) -> Html:
     """The swatch and the title of an algorithm."""
-    return element("span", swatch(look), name(look.title), class_="algorithm")
+    return element("span", swatch(own), name(own.title), class_="algorithm")
 
 
-def findings_card(experiment: Experiment, known: Looks, anchor: str) -> Html:
+def findings_card(experiment: Experiment, known: Appearances, anchor: str) -> Html:
     """The lowest of each metric, and the verdicts."""
     rows = []
     for found in lowest(experiment):
@@ -126,7 +128,7 @@ def _header(columns: Sequence[_Column], groups: Sequence[str]) -> Html:
 
 def _sortable(
     experiment: Experiment,
-    known: Looks,
+    known: Appearances,
     caption: str,
     header: Html,
     cells: Callable[[str], Sequence[Html]],
@@ -163,7 +165,7 @@ def _mean_cell(key: str, value: Mean | None, best: float | None) -> Html:
     )
 
 
-def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], caption: str, kind: str) -> Html:
+def _means_table(experiment: Experiment, known: Appearances, keys: Sequence[str], caption: str, kind: str) -> Html:
     means = {key: [own[key].mean for own in experiment.finals.values() if key in own] for key in keys}
     finite = {key: [mean for mean in own if math.isfinite(mean)] for key, own in means.items()}
     best = {key: min(own) if own and min(own) < max(own) else None for key, own in finite.items()}
@@ -174,20 +176,20 @@ def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], capt
     return _sortable(experiment, known, caption, _header([_Column(*metric(key)) for key in keys], ()), cells, kind)
 
 
-def final_table(experiment: Experiment, known: Looks) -> Html:
+def final_table(experiment: Experiment, known: Appearances) -> Html:
     """Every metric after the last round, but for those of names."""
     keys = in_order(key for key in experiment.metrics if not named(key))
     caption = f"After round {experiment.rounds}: mean ± half of its 95 % interval."
     return _means_table(experiment, known, keys, caption, "final")
 
 
-def names_table(experiment: Experiment, known: Looks) -> Html:
+def names_table(experiment: Experiment, known: Appearances) -> Html:
     """The violations of rows that have names."""
     caption = f"Violations by name after round {experiment.rounds}: mean ± half of its 95 % interval."
     return _means_table(experiment, known, named_metrics(experiment), caption, "names")
 
 
-def growth_table(experiment: Experiment, known: Looks) -> Html:
+def growth_table(experiment: Experiment, known: Appearances) -> Html:
     """Measured growth, promised rate and the share of the bound, per metric."""
     keys = [key for key in main_metrics(experiment) if any(key in own for own in experiment.growth.values())]
     columns = [
@@ -235,7 +237,7 @@ def skipped_list(experiment: Experiment) -> Html:
     return element("ul", *(element("li", name(label), f": {why}") for label, why in experiment.skipped.items()))
 
 
-def config_table(experiment: Experiment, known: Looks) -> Html:
+def config_table(experiment: Experiment, known: Appearances) -> Html:
     """The problem, the comparators and every algorithm with its options; and all of it as JSON."""
     config = experiment.config
     lines = [
