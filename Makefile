@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.cocopt-installed
 BENCH_STAMP := $(VENV)/.cocopt-bench-installed
 BENCH ?= results/bench.json
+DOCS_STAMP := $(VENV)/.cocopt-docs-installed
+SITE := docs/_build
 
 # The same for the lowest versions of the dependencies; its compiled kernels are kept apart, too.
 LOWEST := .venv-lowest
@@ -13,7 +15,7 @@ LOWEST_STAMP := $(LOWEST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest mutation lint bench bench-full bench-docs reproduce field docs-tables clean
+.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest mutation lint bench bench-full bench-docs reproduce field docs docs-tables clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,7 +33,7 @@ test: compile ## all tests and doctests except the slow ones; fails, too, if the
 test-slow: $(STAMP) ## the slow tests
 	$(BIN)/python -m pytest -q -m "slow and not servers and not browser and not docs"
 
-test-servers: compile ## the tests that need a PostgreSQL server, which they start themselves, on loopback; fails where none is installed
+test-servers: compile ## the tests that start servers on loopback: Dask clusters, PostgreSQL; fails where the latter is not installed
 	$(BIN)/python -m pytest -q -m servers
 
 test-browser: compile ## the tests of pages in headless Chromium; fails where none is installed
@@ -72,11 +74,15 @@ reproduce: compile ## the paper's experiments: tables and figures in results/; p
 field: compile ## all algorithms on all problems of the comparison: tables and figures in results/field
 	$(BIN)/cocopt field --out results/field
 
+docs: $(DOCS_STAMP) ## the documentation as a site in docs/_build/html; fails on warnings, broken links and downloads
+	$(BIN)/python -m sphinx -W --keep-going --quiet -b html -d $(SITE)/cache docs $(SITE)/html
+	$(BIN)/python tools/check_site.py $(SITE)/html
+
 docs-tables: $(STAMP) ## write the tables of algorithms into docs/algorithms.md
 	$(BIN)/python tools/docs_tables.py
 
 clean: ## remove caches and builds (the environments stay: rm -r .venv .venv-lowest)
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutation
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutation docs/_build docs/api
 	rm -f .coverage .coverage.*
 	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -95,6 +101,11 @@ $(STAMP): pyproject.toml
 # the other solvers that the benchmarks compare with
 $(BENCH_STAMP): $(STAMP) pyproject.toml
 	$(BIN)/python $(PIP_INSTALL) --editable '.[bench]'
+	@touch $@
+
+# Sphinx, its theme and the packages whose adapters the reference shows
+$(DOCS_STAMP): $(STAMP) pyproject.toml
+	$(BIN)/python $(PIP_INSTALL) --editable '.[docs]'
 	@touch $@
 
 $(LOWEST_STAMP): pyproject.toml tools/lowest_versions.py

@@ -54,11 +54,11 @@ def test_the_judge_refuses_points_beside_it(error: float) -> None:
 
 def test_the_judge_knows_bounded_multipliers() -> None:
     """ν = 0.25 of 0.25 is enough for the projection; 0.2 moves each coordinate by 0.2."""
-    assert fuzzing.judge(BOX, ROW, Y, X, np.array([0.25])) is None
+    assert fuzzing.judge(BOX, ROW, Y, X, fuzzing.Caps(np.array([0.25]), False)) is None
     prox = np.array([0.8, 0.3, 0.05])
-    assert fuzzing.judge(BOX, ROW, Y, prox, np.array([0.2])) is None
-    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, X, np.array([0.2])))
-    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, prox + 1e-5, np.array([0.2])))
+    assert fuzzing.judge(BOX, ROW, Y, prox, fuzzing.Caps(np.array([0.2]), False)) is None
+    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, X, fuzzing.Caps(np.array([0.2]), False)))
+    assert "not optimal" in str(fuzzing.judge(BOX, ROW, Y, prox + 1e-5, fuzzing.Caps(np.array([0.2]), False)))
 
 
 def test_double_doubles() -> None:
@@ -77,6 +77,6 @@ def test_each_kind_of_case_is_made() -> None:
     kinds = {part[0] for case in cases for g in case.g for part in (g[1] if g[0] == "Stack" else [g])}
     assert kinds == {"Affine", "Quadratic", *fuzzing.CURVED, *fuzzing.PIECEWISE} - {"Diagonal"}
     assert {case.feasible for case in cases} == {case.unchanged for case in cases} == {True, False}
-    assert any(case.weight is not None for case in cases)
+    assert any(case.caps is not None for case in cases)
     assert {len(case.y) for case in cases} == {1, 7, 40}
     assert max(len(g[2]) for case in cases for g in case.g if g[0] == "Affine") >= 300

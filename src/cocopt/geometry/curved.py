@@ -144,7 +144,7 @@ def _norm_ball_and_rows(constraint: Constraint) -> Rows | None:
         rows = member.affine()
         if rows is not None:
             affine.append(rows)
-        elif ball is None:
+        elif ball is None and type(member) in (NormBall, Shifted):  # (looking for a diagonal takes longer)
             ball, number = _row(member), at
             if ball is None or ball[0] != "norm_ball":
                 return None
