@@ -22,7 +22,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("src/cocopt/data/*.md")]
     + [page for page in (ROOT / "docs").rglob("*.md") if not BUILT & {*page.parents}]
 )
-LONG = {"experiments.md", "tutorial.md"}  # pages whose code takes more than some seconds
+LONG = {"experiments.md", "notebooks.md", "tutorial.md"}  # pages whose code takes more than some seconds
 
 
 def name_of(page: Path) -> str:
