@@ -1,12 +1,15 @@
 """Newton's method for a few curved rows, with affine ones beside them, for all trials at once.
 
-K is a polyhedron, a ball or an ellipsoid; the rows are those of `Quadratic`, `SecondOrder`, `NormBall` and `Affine`,
-shifted or stacked. See `cocopt.kernels.dense.newton`.
+K is a polyhedron, a ball, an ellipsoid, or a product or an intersection of such sets; the rows are those of
+`Quadratic`, `SecondOrder`, `NormBall` and `Affine`, shifted or stacked. See `cocopt.kernels.dense.newton`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import weakref
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,87 +22,95 @@ from cocopt.kernels import contiguous
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sets.ellipsoid import Ellipsoid
+from cocopt.sets.intersection import Intersection
+from cocopt.sets.product import Product
 
 __all__ = ["newton_applies", "solve_dense"]
 
 MAX_NEWTON_DIM = 1000  # in more dimensions the interior-point method with its sparse factors is no slower
+MAX_BLOCK_DIM = 150  # the same for balls of some of the coordinates, whose matrices are sparse, and no dense rows
 MAX_NEWTON_ROWS = 40  # of all kinds, K's own included: the step of the multipliers takes their third power
 MAX_CURVED_ROWS = 12  # all but the affine ones: each has a matrix of its own
+FAR_CENTER = 100.0  # an ellipsoid so many of its shortest semi-axes away from 0 loses digits as a quadratic row
 
 _UNBOUNDED = np.array(np.inf)
+_AFFINE, _BALL, _QUADRATIC, _CONE = range(4)  # the kinds of rows, in the kernel's order
+#: the kind of each class that is known here
+_KIND: dict[type[Constraint], int] = {Affine: _AFFINE, NormBall: _BALL, Quadratic: _QUADRATIC, SecondOrder: _CONE}
+#: how many axes each array of a kind has behind that of its rows
+_INNER = ((1, 0), (1, 0), (2, 1, 0), (2, 1, 1, 0))
+
+Part = tuple[int, tuple[Array, ...]]  # some rows of one kind, and their arrays
 
 
-class Rows(NamedTuple):
-    """Rows as the kernel takes them, in its order: affine, balls, quadratics, cones. Leading axes are trials."""
+class OwnRows(NamedTuple):
+    """K as bounds and rows; the first of the affine ones are equalities."""
 
-    A: Array
-    b: Array
-    centers: Array
-    radii: Array
-    P: Array
-    q: Array
-    r: Array
-    C: Array
-    e: Array
-    f: Array
-    h: Array
-
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """How many rows there are of each kind."""
-        return self.b.shape[-1], self.radii.shape[-1], self.r.shape[-1], self.h.shape[-1]
+    lower: Array
+    upper: Array
+    parts: tuple[Part, ...]
+    equalities: Array
+    affine_count: int
+    curved_count: int
+    blocks: bool  #: whether the curved ones are balls of some of the coordinates, and there are such
 
 
 def solve_dense(request: Request) -> Batch | None:
     """The answer for all trials; None if K or the constraint are of other kinds, or affine, or too large."""
-    members = _members(request.constraint)
-    own = _own_rows(request.K) if members is not None else None
-    if members is None or own is None or not _is_small(request, members, own):
+    found = _rows_of_request(request)
+    if found is None:
         return None
-    lower, upper, own_rows, equalities = own
-    projects = request.max_multiplier is None and request.max_multiplier_sum is None
-    rows, order = _stacked([own_rows, *(_rows_of(member, projects) for member in members)])
-    counts = rows.counts
-    R, own_count = sum(counts), sum(own_rows.counts)
-    public = order[own_count:]
-    most, counted = np.full(R, np.inf), np.zeros(R)
-    if request.max_multiplier is not None:
-        each = np.broadcast_to(request.max_multiplier, (*request.max_multiplier.shape[:-1], R - own_count))
+    own, members = found
+    each, of_sum = request.max_multiplier, request.max_multiplier_sum
+    n, kinds, order, own_count = request.K.dim, *_sorted_parts(own, members, each is None and of_sum is None)
+    data, p = _joined_parts(kinds, n)
+    R = own_count + len(order)
+    public: Any = order
+    if order == list(range(own_count, R)):  # a slice, since it costs less than a list of indices
+        public = slice(own_count, R)
+    most, counted = _no_bounds(R)
+    if each is not None:
+        each = np.broadcast_to(each, (*each.shape[:-1], R - own_count))
         most = np.full((*each.shape[:-1], R), np.inf)
         most[..., public] = each
-    most_sum = _UNBOUNDED if request.max_multiplier_sum is None else request.max_multiplier_sum
-    counted[public] = 1.0
-    n, p = request.K.dim, rows.e.shape[-1]
-    memory = np.empty(kernels.newton_memory(n, R, counts[3], p))
-    data = contiguous(request.point), lower, upper, *map(contiguous, rows[:2]), equalities, *map(contiguous, rows[2:])
+    if of_sum is not None:
+        counted = np.zeros(R)
+        counted[public] = 1.0
+    memory = np.empty(kernels.newton_memory(n, R, data[-1].shape[-1], p))
+    arguments = contiguous(request.point), own.lower, own.upper, *data[:2], own.equalities, *data[2:], most
     with ignore_fp_warnings():  # a trial that overflows is not converged
-        x, nu, status = kernels.newton_rows(*data, most, most_sum, counted, memory)
-    return x, nu[..., public], status, "newton"
+        x, nu, status = kernels.newton_rows(*arguments, _UNBOUNDED if of_sum is None else of_sum, counted, memory)
+    return x, nu[..., public] if own_count or public is order else nu, status, "newton"
 
 
 def newton_applies(request: Request) -> bool:
     """Whether `solve_dense` is for this request."""
-    members = _members(request.constraint)
-    own = _own_rows(request.K) if members is not None else None
-    return members is not None and own is not None and _is_small(request, members, own)
+    return _rows_of_request(request) is not None
 
 
-def _is_small(request: Request, members: list[Constraint], own: tuple[Array, Array, Rows, int]) -> bool:
-    """Whether there are few enough rows and dimensions."""
-    affine = own[2].counts[0] + sum(member.row_count for member in members if type(member) is Affine)
-    curved = sum(own[2].counts[1:]) + sum(type(member) is not Affine for member in members)
-    return request.K.dim <= MAX_NEWTON_DIM and affine + curved <= MAX_NEWTON_ROWS and curved <= MAX_CURVED_ROWS
-
-
-def _members(constraint: Constraint) -> list[Constraint] | None:
-    """The constraint as a list of those that are known here; None if one is not, or all are affine."""
-    members = _flattened(constraint)
-    return None if members is None or all(type(member) is Affine for member in members) else members
+def _rows_of_request(request: Request) -> tuple[OwnRows, list[Constraint]] | None:
+    """K's own rows and the constraint's parts, if all are of known kinds, some are curved, and there are few."""
+    members = _flattened(request.constraint)
+    own = None if members is None else _own_rows(request.K)
+    if members is None or own is None:
+        return None
+    affine, curved = own.affine_count, own.curved_count
+    for member in members:
+        if type(member) is Affine:
+            affine += member.row_count
+        else:
+            curved += 1
+    if not 0 < curved <= MAX_CURVED_ROWS or affine + curved > MAX_NEWTON_ROWS or request.K.dim > MAX_NEWTON_DIM:
+        return None
+    if own.blocks and request.K.dim > MAX_BLOCK_DIM and all(type(member) in (Affine, NormBall) for member in members):
+        return None
+    return own, members
 
 
 def _flattened(constraint: Constraint) -> list[Constraint] | None:
+    """The constraint as a list of those that are known here; None if one is not."""
     kind = type(constraint)
-    if kind in (Quadratic, SecondOrder, NormBall, Affine):
+    if kind in _KIND:
         return [constraint]
     if isinstance(constraint, Shifted) and kind is Shifted:
         shifted = _shifted(constraint)
@@ -129,89 +140,169 @@ def _shifted(constraint: Shifted) -> Constraint | None:
     return None
 
 
-def _no_rows(n: int) -> Rows:
-    zero, vectors, matrices = np.zeros(0), np.zeros((0, n)), np.zeros((0, n, n))
-    return Rows(
-        vectors, zero, vectors, zero, matrices, vectors, zero, np.zeros((0, 0, n)), np.zeros((0, 0)), vectors, zero
-    )
+_KNOWN_SETS: dict[int, tuple[weakref.ref[ConvexSet], OwnRows | None]] = {}
 
 
-def _own_rows(K: ConvexSet) -> tuple[Array, Array, Rows, int] | None:
-    """K as bounds and rows, and how many of these are equalities; None if K is of another kind."""
-    n = K.dim
-    if type(K) is Ball or type(K) is Ellipsoid:
-        free = np.full(n, np.inf)
-        if type(K) is Ball:
-            rows = _no_rows(n)._replace(centers=K.center[None], radii=np.array([K.radius]))
-        else:
-            assert isinstance(K, Ellipsoid)
-            rows = _no_rows(n)._replace(**_ellipsoid(K))
-        return -free, free, rows, 0
-    polyhedral = K.polyhedral()
-    if polyhedral is None:
+def _own_rows(K: ConvexSet) -> OwnRows | None:
+    """K as bounds and rows, which are kept as long as K is; None if K is of another kind."""
+    known = _KNOWN_SETS.get(id(K))
+    if known is not None and known[0]() is K:
+        return known[1]
+    found, key = _describe_set(K), id(K)
+    _KNOWN_SETS[key] = weakref.ref(K, lambda _: _KNOWN_SETS.pop(key, None)), found
+    return found
+
+
+def _describe_set(K: ConvexSet) -> OwnRows | None:
+    """`_own_rows`, computed anew."""
+    lower, upper = np.full(K.dim, -np.inf), np.full(K.dim, np.inf)
+    equalities: list[Part] = []
+    others: list[Part] = []
+    if not _add_set(K, 0, (lower, upper), equalities, others):
         return None
-    return (
-        polyhedral.lower,
-        polyhedral.upper,
-        _no_rows(n)._replace(A=polyhedral.A, b=polyhedral.b),
-        polyhedral.equalities,
+    parts = (*equalities, *others)
+    affine, curved = (
+        sum(data[-1].shape[-1] for kind, data in parts if (kind == _AFFINE) == wanted) for wanted in (True, False)
     )
+    count = sum(data[-1].shape[-1] for _, data in equalities)
+    blocks = any(kind == _QUADRATIC for kind, _ in parts) and type(K) is not Ellipsoid
+    return OwnRows(lower, upper, parts, np.array(count), affine, curved, blocks)
 
 
-def _ellipsoid(K: Ellipsoid) -> dict[str, Array]:
-    """½(x − c)ᵀP⁻¹(x − c) − ½ ≤ 0, times the square of the largest semi-axis."""
-    rows = K.axes.T * (K.sigma[0] / K.sigma)[:, None]  # ‖rows (x − c)‖ ≤ max σ
-    P, image = rows.T @ rows, rows @ K.center
-    return {"P": P[None], "q": -(P @ K.center)[None], "r": np.array([0.5 * (image @ image - K.sigma[0] ** 2)])}
+def _add_set(K: ConvexSet, at: int, bounds: tuple[Array, Array], equalities: list[Part], others: list[Part]) -> bool:
+    """Adds what describes K, whose coordinates begin ``at``, to bounds and rows; False if K is of another kind."""
+    polyhedral, n = K.polyhedral(), bounds[0].size
+    own = slice(at, at + K.dim)
+    if polyhedral is not None:
+        bounds[0][own] = np.maximum(bounds[0][own], polyhedral.lower)
+        bounds[1][own] = np.minimum(bounds[1][own], polyhedral.upper)
+        A = np.zeros((polyhedral.b.size, n))
+        A[:, own] = polyhedral.A
+        split = polyhedral.equalities
+        for rows, piece in ((equalities, slice(split)), (others, slice(split, None))):
+            if polyhedral.b[piece].size:
+                rows.append((_AFFINE, (A[piece], polyhedral.b[piece])))
+        return bool((bounds[0] <= bounds[1]).all())
+    if isinstance(K, Product | Intersection):
+        for part in K.sets:
+            if not _add_set(part, at, bounds, equalities, others):
+                return False
+            at += part.dim if isinstance(K, Product) else 0
+        return True
+    if type(K) is Ball and K.dim == n:
+        others.append((_BALL, (K.center[None], np.array([K.radius]))))
+        return True
+    quadratic = _as_quadratic(K)
+    if quadratic is None:
+        return False
+    P, q, r = quadratic
+    wide_P, wide_q = np.zeros((1, n, n)), np.zeros((1, n))
+    wide_P[0, own, own], wide_q[0, own] = P, q
+    others.append((_QUADRATIC, (wide_P, wide_q, np.array([r]))))
+    return True
 
 
-def _rows_of(member: Constraint, projects: bool) -> Rows:
+def _as_quadratic(K: ConvexSet) -> tuple[Array, Array, float] | None:
+    """A ball or an ellipsoid as ½xᵀPx + ⟨q, x⟩ + r ≤ 0; None if it is far from 0, or K another set.
+
+    For an ellipsoid that is ½(x − c)ᵀP⁻¹(x − c) − ½, times the square of the largest semi-axis.
+    """
+    if type(K) is Ball:
+        rows, longest, shortest = np.eye(K.dim), float(K.radius), float(K.radius)
+    elif type(K) is Ellipsoid:
+        rows, longest, shortest = K.axes.T * (K.sigma[0] / K.sigma)[:, None], float(K.sigma[0]), float(K.sigma.min())
+    else:
+        return None
+    if not float(np.linalg.norm(K.center)) <= FAR_CENTER * shortest or longest == 0.0:
+        return None
+    P, image = rows.T @ rows, rows @ K.center  # ‖rows (x − c)‖ ≤ the longest semi-axis
+    return P, -(P @ K.center), 0.5 * float(image @ image - longest**2)
+
+
+def _sorted_parts(
+    own: OwnRows, members: list[Constraint], projects: bool
+) -> tuple[list[list[tuple[Array, ...]]], list[int], int]:
+    """The rows by their kinds, K's own first; where in the kernel's order the constraint's are; how many are K's."""
+    kinds: list[list[tuple[Array, ...]]] = [[], [], [], []]
+    counts = [0, 0, 0, 0]
+    for kind, data in own.parts:
+        kinds[kind].append(data)
+        counts[kind] += data[-1].shape[-1]
+    places: list[tuple[int, int, int]] = []  # kind, first row within it, number of rows
+    for member in members:
+        kind, data = _part_of(member, projects)
+        kinds[kind].append(data)
+        places.append((kind, counts[kind], member.row_count))
+        counts[kind] += member.row_count
+    starts = 0, counts[0], counts[0] + counts[1], counts[0] + counts[1] + counts[2]
+    order: list[int] = []
+    for kind, first, count in places:
+        order += range(starts[kind] + first, starts[kind] + first + count)
+    return kinds, order, own.affine_count + own.curved_count
+
+
+def _part_of(member: Constraint, projects: bool) -> Part:
     """The rows of one constraint of a class that is known here."""
-    none = _no_rows(member.dim or 0)
     if isinstance(member, Affine):
-        return none._replace(A=member.A, b=member.b)
+        return _AFFINE, (member.A, member.b)
     if isinstance(member, Quadratic):
-        return none._replace(P=member.P[..., None, :, :], q=member.q[..., None, :], r=member.r[..., None])
+        return _QUADRATIC, (member.P[..., None, :, :], member.q[..., None, :], member.r[..., None])
     if isinstance(member, NormBall):
         if projects:
-            return none._replace(centers=member.center[..., None, :], radii=member.radius[..., None])
+            return _BALL, (member.center[..., None, :], member.radius[..., None])
         n = member.center.shape[-1]
-        C, e = np.eye(n)[None], -member.center[..., None, :]
-        return none._replace(C=C, e=e, f=np.zeros((1, n)), h=member.radius[..., None])
+        return _CONE, (np.eye(n)[None], -member.center[..., None, :], np.zeros((1, n)), member.radius[..., None])
     assert isinstance(member, SecondOrder)
-    C, e = member.A[..., None, :, :], member.b[..., None, :]
-    return none._replace(C=C, e=e, f=member.c[..., None, :], h=member.d[..., None])
+    return _CONE, (member.A[..., None, :, :], member.b[..., None, :], member.c[..., None, :], member.d[..., None])
 
 
-def _stacked(parts: list[Rows]) -> tuple[Rows, Array]:
-    """All rows together, and where in the kernel's order each of them is, in the order of the parts."""
-    p = max(part.e.shape[-1] for part in parts)
-    parts = [part if part.e.shape[-1] in (0, p) else _padded(part, p) for part in parts]
-    # every array has its rows on the axis before those that the second number counts
-    inner = (1, 0, 1, 0, 2, 1, 0, 2, 1, 1, 0)
-    joined = [_joined([part[i] for part in parts], axes) for i, axes in enumerate(inner)]
-    rows = Rows(*joined)
-    starts = list(np.cumsum([0, *rows.counts[:-1]]))
-    order: list[int] = []
-    for part in parts:
-        for kind, count in enumerate(part.counts):
-            order += range(starts[kind], starts[kind] + count)
-            starts[kind] += count
-    return rows, np.array(order)
+@cache
+def _no_bounds(R: int) -> tuple[Array, Array]:
+    """Bounds of the multipliers that never bind, and which of them are counted in a sum: none."""
+    return np.full(R, np.inf), np.zeros(R)
 
 
-def _joined(arrays: list[Array], axes: int) -> Array:
+@cache
+def _no_rows(n: int, kind: int) -> tuple[Array, ...]:
+    """The arrays of a kind of which there are no rows."""
+    none, vectors = np.zeros(0), np.zeros((0, n))
+    if kind == _QUADRATIC:
+        return np.zeros((0, n, n)), vectors, none
+    return (np.zeros((0, 0, n)), np.zeros((0, 0)), vectors, none) if kind == _CONE else (vectors, none)
+
+
+def _joined_parts(kinds: list[list[tuple[Array, ...]]], n: int) -> tuple[list[Array], int]:
+    """The kernel's arrays of all kinds, and how many rows a cone's matrix has."""
+    cones = kinds[_CONE]
+    p = cones[0][1].shape[-1] if cones else 0
+    if len(cones) > 1:
+        p = max(e.shape[-1] for _, e, _, _ in cones)
+        kinds[_CONE] = [_padded(cone, p) for cone in cones]
+    arrays: list[Array] = []
+    for kind, parts in enumerate(kinds):
+        if len(parts) <= 1:
+            arrays += map(contiguous, parts[0]) if parts else _no_rows(n, kind)
+        else:
+            arrays += [
+                _joined(pieces, axes) for pieces, axes in zip(zip(*parts, strict=True), _INNER[kind], strict=True)
+            ]
+    return arrays, p
+
+
+def _joined(arrays: Sequence[Array], axes: int) -> Array:
     """Arrays one after the other along the axis before the last ``axes``, their leading axes broadcast."""
-    arrays = [array for array in arrays if array.shape[array.ndim - 1 - axes]] or arrays[:1]
-    if len(arrays) == 1:
-        return arrays[0]
-    batch = np.broadcast_shapes(*(array.shape[: array.ndim - 1 - axes] for array in arrays))
-    whole = [broadcast(array, (*batch, *array.shape[array.ndim - 1 - axes :])) for array in arrays]
-    return np.concatenate(whole, axis=-1 - axes)
+    batch = arrays[0].shape[: arrays[0].ndim - 1 - axes]
+    if any(array.shape[: array.ndim - 1 - axes] != batch for array in arrays):
+        batch = np.broadcast_shapes(*(array.shape[: array.ndim - 1 - axes] for array in arrays))
+        arrays = [broadcast(array, (*batch, *array.shape[array.ndim - 1 - axes :])) for array in arrays]
+    return np.concatenate(arrays, axis=-1 - axes)
 
 
-def _padded(part: Rows, p: int) -> Rows:
+def _padded(cone: tuple[Array, ...], p: int) -> tuple[Array, ...]:
     """With rows of zeros, so that all cones have p."""
-    more = p - part.e.shape[-1]
-    C = np.concatenate([part.C, np.zeros((*part.C.shape[:-2], more, part.C.shape[-1]))], axis=-2)
-    return part._replace(C=C, e=np.concatenate([part.e, np.zeros((*part.e.shape[:-1], more))], axis=-1))
+    C, e, f, h = cone
+    more = p - e.shape[-1]
+    if not more:
+        return cone
+    C = np.concatenate([C, np.zeros((*C.shape[:-2], more, C.shape[-1]))], axis=-2)
+    return C, np.concatenate([e, np.zeros((*e.shape[:-1], more))], axis=-1), f, h
