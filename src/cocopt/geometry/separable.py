@@ -161,12 +161,12 @@ def _learn_and_project(problem: SplitRows, probe: _Probe, evaluations: list[Eval
 def _on_both_sides(problem: SplitRows) -> Array:
     """Points of K with every other coordinate at its lower bound, the others beyond what they are on average."""
     n, whole = problem.start.size, problem.polyhedron
-    middle = _project_within(whole, np.full(n, problem.start.mean()), np.zeros((0, n)), np.zeros(0))
-    found = []
-    for first in () if middle is None else (0, 1):
+    none, limits = np.zeros((0, n)), np.zeros(0)
+    middle, found = _project_within(whole, np.full(n, problem.start.mean()), none, limits), []
+    for first in range(2):
         upper = problem.upper.copy()
         upper[first::2] = problem.lower[first::2]
-        step = _project_within(whole._replace(upper=upper), middle.x, np.zeros((0, n)), np.zeros(0))
+        step = None if middle is None else _project_within(whole._replace(upper=upper), middle.x, none, limits)
         if step is not None and problem.is_in_polyhedron(step.x):
             found.append(step.x)
     return np.array(found).reshape(-1, n)
