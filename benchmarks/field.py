@@ -154,8 +154,8 @@ def measure(case: Case, repeat: int) -> list[Row]:
         row: Row = {"name": title, "key": key, "problem": case.problem.name}
         row["microseconds"] = best["cocopt"] / (TRIALS * ROUNDS) * 1e6
         if loop is not None:
-            row["rival_microseconds"] = best["loop"] / (FEW * ROUNDS) * 1e6
-            row["reached"] = row["rival_microseconds"] / row["microseconds"]
+            row["peer_microseconds"] = best["loop"] / (FEW * ROUNDS) * 1e6
+            row["reached"] = row["peer_microseconds"] / row["microseconds"]
         rows.append(row)
     unit = next(row["microseconds"] for row in rows if row["key"] == "clasp")
     return [row | {"cost": row["microseconds"] / unit} for row in rows]
@@ -173,7 +173,7 @@ def show(rows: list[Row]) -> None:
     print(f"| problem | algorithm | µs | loop, µs | loop / cocopt (≥ {RATIO:g}) | × CLASP (≤ {COST:g}) | |")
     print("|---|---|---|---|---|---|---|")
     for row in rows:
-        loop, ratio = (f"{row[key]:.3g}" if key in row else "no loop" for key in ("rival_microseconds", "reached"))
+        loop, ratio = (f"{row[key]:.3g}" if key in row else "no loop" for key in ("peer_microseconds", "reached"))
         cells = [row["problem"], row["name"], f"{row['microseconds']:.3g}", loop, ratio, f"{row['cost']:.2f}"]
         cells.append(note(row))
         print("| " + " | ".join(cells) + " |")

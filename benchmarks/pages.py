@@ -19,23 +19,20 @@ ROOT = Path(__file__).parents[1]
 NOTHING = "Not measured yet: `make bench-full`, then `make bench-docs`."
 TABLE, PROFILE, README = "bench table", "bench profile", "bench rows"
 
-#: rows of the README, by the names of cells: what is compared with the peer
+#: rows of the README, at most twelve, by the names of cells: what is compared with the peer
 SHOWN = {
+    "affine/box/affine/n=10/rows=1/batch=100": "box ∩ halfspace, n = 10, batch of 100",
+    "affine/simplex/affine/n=10/rows=4/batch=100": "simplex ∩ 4 rows, n = 10, batch of 100",
+    "affine/box/affine/n=100/rows=100/batch=100": "box ∩ 100 rows, n = 100, batch of 100",
     "curved/box/NormBall/n=10/rows=1/batch=100": "box ∩ `NormBall`, n = 10, batch of 100",
-    "curved/box/NormBall/n=10/rows=1/batch=1": "the same, one point",
-    "curved/simplex/NormBall/n=100/rows=1/batch=100": "simplex ∩ `NormBall`, n = 100, batch of 100",
-    "curved/box/diagonal Quadratic/n=100/rows=1/batch=100": "box ∩ diagonal `Quadratic`, n = 100, batch of 100",
-    "curved/simplex/Quadratic/n=100/rows=1/batch=100": "simplex ∩ `Quadratic` (variance limit), n = 100, batch of 100",
     "curved/box/SecondOrder/n=10/rows=1/batch=100": "box ∩ `SecondOrder`, n = 10, batch of 100",
-    "curved/ellipsoid/affine/n=10/rows=1/batch=100": "`Ellipsoid` ∩ halfspace, n = 10, batch of 100",
-    "curved/box/NormBall + 8 rows/n=10/rows=9/batch=100": "box ∩ `Stack` of a `NormBall` and 8 rows, batch of 100",
-    "hinge prox/box/NormBall/n=10/rows=1/batch=100": "hinge prox, box and `NormBall`, n = 10, batch of 100",
+    "curved/simplex/Quadratic/n=100/rows=1/batch=100": "simplex ∩ `Quadratic` (variance limit), n = 100, batch of 100",
     "conic/simplex/CVaR/n=30/rows=1/batch=1": "simplex ∩ `CVaR` of 50 scenarios, n = 30, one point",
-    "sparse/box/affine/n=10000/rows=50/batch=1": "box ∩ 50 sparse rows, n = 10 000",
     "sparse/box/affine/n=10000/rows=500/batch=1": "box ∩ 500 sparse rows, n = 10 000",
     "black box/box/smooth Function/n=20/rows=1/batch=1": "a smooth `Function` (black box), n = 20",
     "black box/box/from_cvxpy/n=10/rows=1/batch=1": "`from_cvxpy`, a norm, n = 10",
-    "stream/box/CLASP, all rows/n=10/rows=4/batch=1": "CLASP, a single stream, all checks",
+    "stream/box/CLASP, all rows/n=10/rows=4/batch=100": "CLASP, a round, batch of 100",
+    "stream/box/CLASP, all rows/n=10/rows=4/batch=1": "CLASP, a round, one stream, all checks",
 }
 
 

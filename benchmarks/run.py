@@ -18,8 +18,8 @@ from typing import Any
 import clasp
 import field
 import numpy as np
+import paper_algorithms
 import persistent
-import rivals
 from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, nearly_all_bind, race
 
 import cocopt
@@ -52,14 +52,14 @@ def against_daqp(repeat: int) -> list[Row]:
     """The kernels with one row; DAQP knows no ball, so there its call on the box serves as the unit."""
     box, ball, simplex = (batch(kind, TRIALS, DIM, 1) for kind in ("box", "ball", "simplex"))
     table = []
-    for name, problem, rival, target in [
+    for name, problem, peer, target in [
         ("box ∩ halfspace", box, box, 40),
         ("ball ∩ halfspace", ball, box, 50),
         ("simplex ∩ halfspace", simplex, simplex, 10),
         ("box ∩ 4 rows", *[batch("box", TRIALS, DIM, 4)] * 2, 4),
     ]:
-        best = race({"cocopt": by_cocopt(problem)}, repeat) if problem is not rival else {}
-        best = race({"cocopt": by_cocopt(rival), "daqp": by_daqp(rival)}, repeat) | best
+        best = race({"cocopt": by_cocopt(problem)}, repeat) if problem is not peer else {}
+        best = race({"cocopt": by_cocopt(peer), "daqp": by_daqp(peer)}, repeat) | best
         table.append(row(name, "daqp.solve", target, best["cocopt"] / TRIALS, best["daqp"] / TRIALS))
     return table
 
@@ -130,15 +130,15 @@ def import_time() -> list[Row]:
     return [{"name": "import cocopt, seconds", "target": 0.3, "reached": min(times), "at_most": True}]
 
 
-def row(name: str, rival: str, target: float, ours: float, theirs: float) -> Row:
+def row(name: str, peer: str, target: float, ours: float, theirs: float) -> Row:
     return {
         "name": name,
-        "rival": rival,
+        "peer": peer,
         "target": target,
         "reached": theirs / ours,
         "at_most": False,
         "microseconds": ours * 1e6,
-        "rival_microseconds": theirs * 1e6,
+        "peer_microseconds": theirs * 1e6,
     }
 
 
@@ -147,10 +147,10 @@ def show(table: list[Row]) -> None:
     lines = [["what", "beside", "µs", "its µs", "target", "reached", "", "method"]]
     for r in table:
         met = r["reached"] <= r["target"] if r["at_most"] else r["reached"] >= r["target"]
-        times = [f"{r[key]:.4g}" if key in r else "" for key in ("microseconds", "rival_microseconds")]
+        times = [f"{r[key]:.4g}" if key in r else "" for key in ("microseconds", "peer_microseconds")]
         sign, unit = ("≤", "") if r["at_most"] else ("≥", "×")
         figures = [f"{sign} {r['target']:g}{unit}", f"{r['reached']:.3g}{unit}", "met" if met else "**missed**"]
-        lines.append([r["name"], r.get("rival", ""), *times, *figures, r.get("method", "")])
+        lines.append([r["name"], r.get("peer", ""), *times, *figures, r.get("method", "")])
     lines.insert(1, ["---"] * len(lines[0]))
     for line in lines:
         print("| " + " | ".join(line) + " |")
@@ -186,7 +186,7 @@ def main() -> None:
         (
             "The paper's algorithms, time per trial and round",
             show,
-            lambda: rivals.table(race, row, max(2, repeat // 3)),
+            lambda: paper_algorithms.table(race, row, max(2, repeat // 3)),
         ),
         ("All algorithms, time per trial and round", field.show, lambda: field.table(max(3, repeat // 2))),
         ("Start", show, import_time),

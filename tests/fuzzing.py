@@ -29,9 +29,12 @@ from cocopt import constraints
 from cocopt.errors import CocoptError, InfeasibleRound
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Description = tuple[Any, ...]
 
 FEASIBILITY, POSITION, OPTIMALITY = 1e-9, 1e-7, 1e-9  # as docs/design.md promises
+ROUNDING = 4e-16  # of its distance, by what rounding changes a target
+MAX_NORMALS = 30  # how often normals of an apex are made
 BEYOND = 1e8  # sizes away from which targets may be refused, where surfaces are curved
 VANISHING = 1e-4  # of its terms at the scale of K: below that a row is judged in these
 BINDS = 2e-9  # a slack below this share of its unit binds
@@ -87,21 +90,46 @@ def length(v: Array, low: Array | float = 0.0) -> float:
 
 
 class Block(NamedTuple):
-    """Inequalities h(x, u) ≤ 0 at x: values, their units, gradients in x and in the auxiliary u, and whose rows."""
+    """Inequalities h(x, u) ≤ 0 at x: values, their units, gradients in x and in the auxiliary u, and whose rows.
+
+    A curved one has a Hessian in x. Where a norm ‖Ax + b‖ vanishes, its gradients are Aᵀw with ‖w‖ ≤ 1: of such an
+    apex the block lists some, and A, c from which the judge makes others, Aᵀw − c.
+    """
 
     value: Array  # (m,)
     unit: Array  # (m,)
     gx: Array  # (m, n)
     gu: Array  # (m, k)
     row: Array  # (m,): the row of g whose multiplier this is, −1 for none
+    hessian: dict[int, Array]  # (n, n) each, by the number of the inequality
+    apex: dict[int, tuple[Array, Array]]  # A and c, by the number of the first inequality
 
 
-def block(value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1) -> Block:
+def block(
+    value: Any, unit: Any, gx: Any, gu: Any = None, row: Any = -1, hessian: Any = None, apex: Any = None
+) -> Block:
     values = np.atleast_1d(np.asarray(value, dtype=float))
     m = values.size
     gradients = np.atleast_2d(np.asarray(gx, dtype=float))
     own = np.zeros((m, 0)) if gu is None else np.atleast_2d(np.asarray(gu, dtype=float))
-    return Block(values, np.broadcast_to(unit, m).astype(float), gradients, own, np.broadcast_to(row, m).astype(int))
+    units, rows = np.broadcast_to(unit, m).astype(float), np.broadcast_to(row, m).astype(int)
+    curved = {} if hessian is None else {0: hessian}
+    return Block(values, units, gradients, own, rows, curved, {} if apex is None else {0: apex})
+
+
+def across(direction: Array) -> Array:
+    """The projection onto what is orthogonal to a unit vector."""
+    return np.eye(direction.size) - np.outer(direction, direction)
+
+
+def norm_block(tail: Array, low: Array, A: Array, c: Array, rest: Any, unit: float, row: int) -> Block:
+    """‖tail + low‖ − rest ≤ 0 with tail = Ax + b and the slope c of rest; an apex within POSITION of it."""
+    r = length(tail, low)
+    value = (r - rest[0]) - rest[1]
+    if r > POSITION * unit:
+        w = tail / r
+        return block(value, unit, w @ A - c, row=row, hessian=A.T @ across(w) @ A / r)
+    return block(np.full(2 * len(A), value), unit, np.vstack([A - c, -A - c]), row=row, apex=(A, c))
 
 
 def set_scale(K: Description) -> float:
@@ -148,9 +176,12 @@ def absolute_values(x: Array, center: Array) -> tuple[Array, Array, Array, Array
     return d, np.concatenate([(x - center) - d, (center - x) - d]), np.vstack([eye, -eye]), np.vstack([-eye, -eye])
 
 
-def set_blocks(K: Description, x: Array) -> list[Block]:
-    """The inequalities of K, as lengths."""
-    n, unit = x.size, max(float(np.abs(x).max()), set_scale(K))
+def set_blocks(K: Description, x: Array, size: float = 0.0) -> list[Block]:
+    """The inequalities of K. Gradients are the data themselves: to divide them by their length would round them.
+
+    ``size`` is that of a product, or its data, of which K is a factor.
+    """
+    n, unit = x.size, max(float(np.abs(x).max()), set_scale(K), size)
     eye = np.eye(n)
     match K[0]:
         case "Space":
@@ -161,55 +192,54 @@ def set_blocks(K: Description, x: Array) -> list[Block]:
             low, high = np.isfinite(K[1]), np.isfinite(K[2])
             return [block((K[1] - x)[low], unit, -eye[low]), block((x - K[2])[high], unit, eye[high])]
         case "Ball":
-            d, e = two_sum(x, -K[1])
-            r = length(d, e)
-            if K[2] == 0.0:
-                return [block(np.concatenate([d, -d]), unit, np.vstack([eye, -eye]))]
-            return [block(r - K[2], unit, d / max(r, 1e-300))]
+            return [norm_block(*two_sum(x, -K[1]), eye, np.zeros(n), (K[2], 0.0), unit, -1)]
         case "Simplex" | "CappedSimplex":
             whole = K[2] if K[0] == "Simplex" else K[3]
             s, e = total(x)
-            off = float((s - whole) + e) / np.sqrt(n)
-            ones = np.ones((1, n)) / np.sqrt(n)
-            blocks = [block(-x, unit, -eye), block(off, unit, ones), block(-off, unit, -ones)]
+            off, ones = float((s - whole) + e), np.ones((1, n))
+            sides = [block(sign * off, np.sqrt(n) * unit, sign * ones) for sign in (1.0, -1.0)]
+            blocks = [block(-x, unit, -eye), *sides]
             if K[0] == "CappedSimplex":
                 caps = np.broadcast_to(K[2], (n,))
                 high = np.isfinite(caps)
                 blocks.append(block((x - caps)[high], unit, eye[high]))
             return blocks
         case "Halfspace":
-            rows = linear_rows(K[1][None] / np.linalg.norm(K[1]), np.array([K[2]]) / np.linalg.norm(K[1]), x)
-            return [rows._replace(unit=np.full(1, unit))]
+            rows = linear_rows(K[1][None], np.array([K[2]]), x)
+            return [rows._replace(unit=np.full(1, np.linalg.norm(K[1]) * unit))]
         case "Polyhedron":
-            norms = np.maximum(np.linalg.norm(K[1], axis=1), 1e-300)
-            rows = linear_rows(K[1] / norms[:, None], K[2] / norms, x)
-            return [rows._replace(unit=np.maximum(rows.unit, unit))]
+            rows = linear_rows(K[1], K[2], x)
+            return [rows._replace(unit=np.maximum(rows.unit, np.linalg.norm(rows.gx, axis=1) * unit))]
         case "L1Ball":
             u, values, gx, gu = absolute_values(x, K[1])
             s, e = total(u)
-            values = np.append(values, float((s - K[2]) + e) / np.sqrt(n))
-            gx, gu = np.vstack([gx, np.zeros(n)]), np.vstack([gu, np.ones(n) / np.sqrt(n)])
-            return [block(values, unit, gx, gu)]
+            values = np.append(values, float((s - K[2]) + e))
+            gx, gu = np.vstack([gx, np.zeros(n)]), np.vstack([gu, np.ones(n)])
+            return [block(values, np.append(np.full(2 * n, unit), np.sqrt(n) * unit), gx, gu)]
         case "Ellipsoid":
             d, e = two_sum(x, -K[1])
+            if np.sqrt(np.linalg.eigvalsh(K[2])[-1]) <= POSITION * unit:  # it is a point
+                return [block(np.append(d, -d), unit, np.vstack([eye, -eye]))]
             w = np.linalg.solve(K[2], d)
             for _ in range(2):  # refined with a residual in double-double
                 high, low = dot(K[2], w)
                 w = w + np.linalg.solve(K[2], (d - high) + (e - low))
             gauge = float(np.sqrt(max(float(sum(dot(d, w, 0.0))), 0.0)))
-            slope = max(float(np.linalg.norm(w)), 1e-300)
-            return [block((gauge - 1.0) * gauge / slope, unit, w / slope)]
+            slope = max(float(np.linalg.norm(w)), 1e-100)
+            bend = (np.linalg.inv(K[2]) - np.outer(w, w) / max(gauge, 1e-100) ** 2) / slope
+            return [block((gauge - 1.0) * gauge / slope, unit, w / slope, hessian=bend)]
         case "Product":
             blocks, start = [], 0
             for part, size in zip(K[1], K[2], strict=True):
-                for inner in set_blocks(part, x[start : start + size]):
-                    wide = np.zeros((inner.value.size, n))
-                    wide[:, start : start + size] = inner.gx
-                    blocks.append(inner._replace(gx=wide, unit=np.maximum(inner.unit, unit)))
+                own = eye[start : start + size]
+                for inner in set_blocks(part, x[start : start + size], unit):
+                    bends = {i: own.T @ bend @ own for i, bend in inner.hessian.items()}
+                    points = {i: (A @ own, c @ own) for i, (A, c) in inner.apex.items()}
+                    blocks.append(inner._replace(gx=inner.gx @ own, hessian=bends, apex=points))
                 start += size
             return blocks
         case "Intersection":
-            return [inner._replace(unit=np.maximum(inner.unit, unit)) for part in K[1] for inner in set_blocks(part, x)]
+            return [inner for part in K[1] for inner in set_blocks(part, x, unit)]
     raise ValueError(K[0])
 
 
@@ -224,20 +254,15 @@ def constraint_blocks(g: Description, x: Array, first: int = 0) -> list[Block]:
             rows = first + np.arange(len(g[2]))
             return [linear_rows(g[1], g[2], x, rows), linear_rows(-g[1], -g[2], x, rows)]
         case "NormBall":
-            d, e = two_sum(x, -g[1])
-            r = length(d, e)
             unit = max(size, length(g[1]), abs(g[2]))
-            if r <= 1e-12 * unit:  # at the kink any direction is a subgradient
-                sides = np.vstack([eye, -eye])
-                return [block(np.full(2 * n, r - g[2]), unit, sides, row=first)]
-            return [block(r - g[2], unit, d / r, row=first)]
+            return [norm_block(*two_sum(x, -g[1]), eye, np.zeros(n), (g[2], 0.0), unit, first)]
         case "Quadratic":
             P, q, r = g[1:]
             Px, low = dot(P, x)
             curved, linear = dot(x, Px, low), dot(q, x)
             value = (0.5 * curved[0] + linear[0] + r) + (0.5 * curved[1] + linear[1])
             unit = (0.5 * float(np.linalg.norm(P)) * size + length(q)) * size + abs(r)
-            return [block(value, unit, Px + low + q, row=first)]
+            return [block(value, unit, Px + low + q, row=first, hessian=P)]
         case "SecondOrder":
             A, b, c, d = g[1:]
             high, low = dot(A, x)
@@ -246,17 +271,16 @@ def constraint_blocks(g: Description, x: Array, first: int = 0) -> list[Block]:
                 s, tail = np.add(*dot(c, x)) + d, v + (e + low)
                 unit = (float(np.linalg.norm(A)) + length(c)) * size + length(b) + abs(d)
                 return [block(np.append(tail - s, -tail - s), unit, np.vstack([A - c, -A - c]), row=first)]
-            tail = length(v, e + low)
             s = dot(c, x)
             unit = (float(np.linalg.norm(A)) + length(c)) * size + length(b) + abs(d)
-            return [block((tail - s[0] - d) - s[1], unit, (v / max(tail, 1e-300)) @ A - c, row=first)]
+            return [norm_block(v, e + low, A, c, (s[0] + d, s[1]), unit, first)]
         case "Norm1":
             u, values, gx, gu = absolute_values(x, g[1])
             unit = max(float(np.maximum(np.abs(x), np.abs(g[1])).sum()), abs(g[2]))
             s, e = total(u)
-            own = block(float((s - g[2]) + e), unit, np.zeros((1, n)), np.ones((1, n)), row=first)
-            sides = block(values, unit, gx, gu)
-            return [Block(*(np.concatenate(parts) for parts in zip(sides, own, strict=True)))]
+            gx, gu = np.vstack([gx, np.zeros(n)]), np.vstack([gu, np.ones(n)])
+            whose = np.append(np.full(2 * n, -1), first)
+            return [block(np.append(values, float((s - g[2]) + e)), unit, gx, gu, whose)]
         case "NormInf":
             d, _ = two_sum(x, -g[1])
             unit = max(float(np.maximum(np.abs(x), np.abs(g[1])).max()), abs(g[2]))
@@ -269,7 +293,11 @@ def constraint_blocks(g: Description, x: Array, first: int = 0) -> list[Block]:
             top = float(t.max())
             weights = np.exp(t - top)
             unit = max(float((np.linalg.norm(A, axis=1) * size + np.abs(b)).max()), 1.0)
-            return [block(top + np.log(weights.sum()), unit, weights @ A / weights.sum(), row=first)]
+            share = weights / weights.sum()
+            bend = A.T @ (np.diag(share) - np.outer(share, share)) @ A
+            # it exceeds each of its pieces: where x is known to less than what separates these, they may bind
+            smooth = block(top + np.log(weights.sum()), unit, share @ A, row=first, hessian=bend)
+            return [smooth, block(t, unit, A, row=first)]
         case "CVaR":
             S, level, limit = g[1:]
             N = len(S)
@@ -301,12 +329,6 @@ def row_count(g: Description) -> int:
     return len(g[2]) if g[0] in ("Affine", "Equality") else 1
 
 
-def is_polyhedral(part: Description) -> bool:
-    if part[0] in ("Product", "Intersection", "Stack"):
-        return all(is_polyhedral(inner) for inner in part[1])
-    return part[0] not in ("Ball", "Ellipsoid", "NormBall", "Quadratic", "SecondOrder", "LogSumExp")
-
-
 # ------------------------------------------------------------------------------------------------------- the judge
 
 
@@ -314,108 +336,201 @@ def stack_blocks(blocks: list[Block], n: int) -> Block:
     """All of them, each with auxiliary variables of its own."""
     aux = sum(part.gu.shape[1] for part in blocks)
     gu, start, at = np.zeros((sum(part.value.size for part in blocks), aux)), 0, 0
+    hessian, apex = {}, {}
     for part in blocks:
         m, k = part.gu.shape
         gu[at : at + m, start : start + k] = part.gu
+        hessian |= {at + i: bend for i, bend in part.hessian.items()}
+        apex |= {at + i: data for i, data in part.apex.items()}
         start, at = start + k, at + m
     if not blocks:
-        return Block(np.zeros(0), np.zeros(0), np.zeros((0, n)), gu, np.zeros(0, dtype=int))
+        return Block(np.zeros(0), np.zeros(0), np.zeros((0, n)), gu, np.zeros(0, dtype=int), {}, {})
     return Block(
         np.concatenate([part.value for part in blocks]), np.concatenate([part.unit for part in blocks]),
-        np.concatenate([part.gx for part in blocks]), gu, np.concatenate([part.row for part in blocks]),
+        np.concatenate([part.gx for part in blocks]), gu, np.concatenate([part.row for part in blocks]), hessian, apex,
     )  # fmt: skip
 
 
-def judge(
-    K: Description, g: Description, y: Array, x: Array, weight: Array | None = None, radius: float = np.inf
-) -> str | None:
+class Caps(NamedTuple):
+    """Bounds of multipliers: of each row's, or of the sum of all."""
+
+    of: Array  # (rows,), or one number
+    shared: bool
+
+    def groups(self, all_of: Block, share: float) -> tuple[Flags, list[tuple[Flags, float, bool]]]:
+        """What binds, and the groups with a bound: whose they are, the bound, and whether it is attained.
+
+        It is where a row is positive. Of the pieces of such rows those bind that are the largest.
+        """
+        value, unit, row = all_of.value, all_of.unit, all_of.row
+        binds, groups = (row < 0) & (value >= -share * unit), []
+        for i in [-1] if self.shared else np.unique(row[row >= 0]):
+            own = row >= 0 if self.shared else row == i
+            if not own.any():
+                continue
+            top = np.flatnonzero(own)[np.argmax(value[own])]
+            beyond = bool(value[top] > share * unit[top])
+            active = own & (value >= (value[top] if beyond else 0.0) - share * unit)
+            binds |= active
+            groups.append((active, float(self.of if self.shared else self.of[i]), beyond))
+        return binds, groups
+
+
+def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None = None) -> str | None:
     """What is wrong with x as the projection of y, or with bounds of the rows' multipliers as its hinge prox; or None.
 
-    ``radius`` is that of the surfaces of g, if less than the size of x. Of feasible x it says by how much optimality
-    fails, in units of what is promised.
+    The tolerances are those of docs/design.md:
+
+    - violation: FEASIBILITY of the row's terms at x, or of the larger of x and K's data; the hundredth above it is for
+      the package's own arithmetic, which measures the violation in doubles. Where the terms of a row vanish, as at the
+      apex of a cone, they are taken as VANISHING of those at K's scale: 1e-13 of these is rounding.
+    - position: POSITION of the larger of x and K's data. The normals of what binds, with multipliers ≥ 0, leave a
+      residual of y − x; Newton's step from it is by how much x is wrong. (The step solves (I + Σ λ_i ∇²h_i) step =
+      residual along the surfaces. On flat ones it is the residual, and bounds the error, since projections do not
+      expand. On curved ones it is as much less as the target is farther away than their radius.)
+    - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate; and what the rounding of x
+      and of the data does to the normals of curved surfaces, `newton_step`.
+    - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
+    - where a curved surface is so sharp that its normals turn by a right angle within POSITION, as a parabola does 1e8
+      times as far out as it is wide, no normal is known, and the violation alone is judged.
+    - tangency: where surfaces that bind are so nearly parallel, or one is nearly flat to second order, that the step
+      is not known, the gap in the objective decides, OPTIMALITY of the distance squared. It is bounded by
+      ½‖residual‖² − Σ λ_i h_i(x), whatever the multipliers.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
-    all_of = stack_blocks(set_blocks(K, x) + constraint_blocks(g, x), x.size)
-    # where the terms of a row vanish, as at the apex of a cone, rounding at the scale of K is no violation
-    scale = np.full(x.size, set_scale(K))
-    elsewhere = stack_blocks(set_blocks(K, scale) + constraint_blocks(g, scale), x.size)
-    if elsewhere.unit.shape == all_of.unit.shape:
-        all_of = all_of._replace(unit=np.maximum(all_of.unit, VANISHING * elsewhere.unit))
-    value, unit, _, _, row = all_of
-    required = np.ones(value.size, dtype=bool) if weight is None else (row < 0) | np.isinf(weight[row])
+    here, there = ([*set_blocks(K, at), *constraint_blocks(g, at)] for at in (x, np.full(x.size, set_scale(K))))
+    for i, (part, other) in enumerate(zip(here, there, strict=True)):
+        elsewhere = other.unit if other.unit.shape == part.unit.shape else other.unit[:1]  # (an apex, or none)
+        here[i] = part._replace(unit=np.maximum(part.unit, VANISHING * elsewhere))
+    all_of = stack_blocks(here, x.size)
+    value, unit, row = all_of.value, all_of.unit, all_of.row
+    required = np.ones(value.size, dtype=bool) if caps is None else row < 0
     worst = float(np.max(value[required] / unit[required], initial=0.0))
     if worst > 1.01 * FEASIBILITY:
         where = "K" if row[required][np.argmax(value[required] / unit[required])] < 0 else "g"
         return f"infeasible: {where} is violated by {worst:.3g} of its unit"
     distance = float(np.abs(y - x).max())
     size = max(float(np.abs(x).max()), set_scale(K))
-    curved = not (is_polyhedral(K) and is_polyhedral(g))
-    # along a surface an error δ of the position turns the normal by δ/radius; the promise is a share of the size
-    turned = POSITION * max(size / radius, 1.0)
-    allowed = POSITION * size + (turned if curved else 64 * EPS * x.size) * distance
-    if curved and (float(np.abs(x).max()) > BEYOND * set_scale(K) or at_apex(g, x)):
-        return None  # the rounding of x changes the normals, or there are more of them than are listed
-    residual = np.inf
+    allowed = POSITION * size + np.sqrt(x.size) * ROUNDING * distance
+    error = np.inf
     for share in (BINDS, 10 * BINDS, POSITION):
-        residual = min(residual, stationarity(y - x, two_sum(y, -x)[1], all_of, share, weight))
-        if residual <= allowed:
+        error = min(error, position_error(y, x, all_of, share, caps, allowed))
+        if error <= allowed:
             return None
-    return f"not optimal: stationarity {residual:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
+    if is_sharp(all_of, allowed):
+        return None
+    return f"not optimal: its position is wrong by {error:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
 
 
-def at_apex(g: Description, x: Array) -> bool:
-    """Whether x is where a norm of several terms vanishes, and with it the list of its subgradients ends."""
-    if g[0] == "Stack":
-        return any(at_apex(part, x) for part in g[1])
-    if g[0] != "SecondOrder" or len(g[1]) == 1:
-        return False
-    high, low = dot(g[1], x)
-    tail = length(high + g[2], low)
-    return tail <= POSITION * (float(np.linalg.norm(g[1])) * length(x) + length(g[2]))
+def is_sharp(all_of: Block, allowed: float) -> bool:
+    """Whether a surface that may bind turns by a right angle, about, within the error that is allowed."""
+    return any(
+        float(np.linalg.norm(bend, 2)) * allowed >= float(np.linalg.norm(all_of.gx[i]))
+        for i, bend in all_of.hessian.items()
+        if all_of.value[i] >= -POSITION * all_of.unit[i]
+    )
 
 
-def stationarity(away: Array, rounding: Array, all_of: Block, share: float, weight: Array | None) -> float:
-    """The least ‖point − x − Σ λ_i ∇h_i‖ over multipliers of what binds."""
-    value, unit, gx, gu, row = all_of
-    n, unbounded = away.size, weight is None
-    limit = np.full(value.size, np.inf) if weight is None else np.where(row >= 0, weight[row], np.inf)
-    binds = value >= -share * unit
-    beyond = binds & np.isfinite(limit) & (value > share * unit)  # their multipliers are at the bound
-    full = np.concatenate([gx, gu], axis=1)
-    target = np.concatenate([away, np.zeros(gu.shape[1])])
-    low = np.concatenate([rounding, np.zeros(gu.shape[1])])
-    for i in np.unique(row[beyond]):
-        own = np.flatnonzero(beyond & (row == i))
-        target = target - limit[own[0]] * full[own[np.argmax(value[own])]]
-    binds &= ~np.isin(row, row[beyond]) | (row < 0)
-    columns = full[binds]
+def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps | None, allowed: float) -> float:
+    """How far Newton's method would move x along the surfaces that bind, with the multipliers ≥ 0 that suit best."""
+    away, rounding = y - x, two_sum(y, -x)[1]
+    value, unit, gx, gu, _, hessian, apex = all_of
+    binds, groups = (value >= -share * unit, []) if caps is None else caps.groups(all_of, share)
+    n, size = away.size, away.size + gu.shape[1]
+    # one more equation for each bounded sum of multipliers, with a slack where the bound is not attained
+    full = np.zeros((value.size, size + len(groups)))
+    full[:, :n], full[:, n:size] = gx, gu
+    target, low, slacks = np.zeros(full.shape[1]), np.zeros(full.shape[1]), []
+    target[:n], low[:n] = away, rounding
+    for k, (members, bound, attained) in enumerate(groups):
+        steepness = power_of_two(np.linalg.norm(full[members, :size], axis=1).max(initial=1e-300))
+        full[members, size + k], target[size + k] = steepness, steepness * bound
+        if not attained:
+            slacks.append(np.eye(full.shape[1])[size + k])
+    order = np.flatnonzero(binds)
+    columns = np.vstack([full[order], *slacks])
+    cones = [(at, *data) for at, data in apex.items() if binds[at]]
+    owner = np.append(order, np.full(len(slacks), -1))
+    for _ in range(MAX_NORMALS):
+        multipliers, left = best_multipliers(columns, target, low)
+        step = newton_step(columns, multipliers, left, [hessian.get(i) for i in order], x)
+        if step <= allowed or not cones:
+            return step
+        made = []
+        for at, A, c in cones:  # of all normals Aᵀw − c, ‖w‖ = 1, those nearest to what is left, and to what is borne
+            own = (owner >= at) & (owner < at + 2 * len(A))
+            borne = (left + multipliers[own] @ columns[own])[:n]
+            for w in (A @ left[:n], np.linalg.lstsq(np.vstack([A, -c]).T, borne, rcond=1e-12)[0][: len(A)]):
+                normal = full[at].copy()
+                normal[:n] = (w / max(float(np.linalg.norm(w)), 1e-300)) @ A - c
+                made.append((at, normal))
+        if max(float(normal @ left) for _, normal in made) <= EPS * float(np.linalg.norm(target)):
+            return step
+        columns = np.vstack([columns, [normal for _, normal in made]])
+        owner = np.append(owner, [at for at, _ in made])
+    return step
+
+
+def power_of_two(v: Any) -> Any:
+    """That next to v, by which one multiplies without rounding."""
+    return np.exp2(np.round(np.log2(v)))
+
+
+def best_multipliers(columns: Array, target: Array, low: Array) -> tuple[Array, Array]:
+    """λ ≥ 0 with Σ λ_i column_i nearest to target + low, and what is left, in double-double."""
     norms = np.linalg.norm(columns, axis=1)
-    columns, most = columns[norms > 0] / norms[norms > 0, None], limit[binds][norms > 0] * norms[norms > 0]
-    scale = float(np.abs(target).max())
-    if scale == 0.0 or not columns.size:
-        return float(np.linalg.norm((target + low)[:n]))
+    largest = float(np.abs(target).max())
+    multipliers = np.zeros(len(columns))
+    if largest == 0.0 or not norms.any():
+        return multipliers, target + low
+    scale, units = power_of_two(largest), power_of_two(np.where(norms > 0, norms, 1.0))
+    columns = columns / units[:, None]
     try:
-        if unbounded or np.isinf(most).all():
-            multipliers = nnls(columns.T, target / scale, maxiter=50 * columns.shape[0] + 100)[0] * scale
-        else:
-            multipliers = (
-                lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300)), "bvls").x * scale
-            )
+        multipliers = nnls(columns.T, target / scale, maxiter=50 * columns.shape[0] + 100)[0] * scale
     except RuntimeError:
-        multipliers = lsq_linear(columns.T, target / scale, (0.0, np.maximum(most / scale, 1e-300))).x * scale
-    support = multipliers > 0
-    best = np.inf
-    for _ in range(3):  # refined with a residual in double-double, as long as no multiplier becomes negative
-        high, rest = dot(np.ascontiguousarray(columns.T), multipliers)
+        multipliers = lsq_linear(columns.T, target / scale, (0.0, np.inf)).x * scale
+    support, tail = multipliers > 0, np.zeros(len(columns))
+    best, found, transposed = np.inf, multipliers, np.ascontiguousarray(columns.T)
+    for _ in range(4):  # refined with a residual in double-double, as long as no multiplier becomes negative
+        high, rest = dot(transposed, multipliers, tail)
         s, e = two_sum(target, -high)
-        left = s + ((e - rest) + low)
-        best = min(best, float(np.linalg.norm(left)))
+        residual = s + ((e - rest) + low)
+        if not float(np.linalg.norm(residual)) < best:
+            break
+        best, found, left = float(np.linalg.norm(residual)), multipliers, residual
         step = np.zeros_like(multipliers)
         if support.any():
             step[support] = np.linalg.lstsq(columns[support].T, left, rcond=1e-12)[0]
-        multipliers = np.clip(multipliers + step, 0.0, most)
-    return best
+        multipliers, tail = two_sum(multipliers, step + tail)
+        tail = np.where(multipliers > 0, tail, 0.0)
+        multipliers = np.maximum(multipliers, 0.0)
+    return found / units, left
+
+
+def newton_step(columns: Array, multipliers: Array, left: Array, hessians: list[Array | None], x: Array) -> float:
+    """‖(I + Σ λ_i ∇²h_i)⁻¹ left‖ within what is orthogonal to the columns that have multipliers.
+
+    The rounding of x, or of the data, turns the normals: Σ λ_i ‖∇²h_i‖‖x‖ times ROUNDING are not counted.
+    """
+    n, metric, turned = x.size, np.eye(left.size), 0.0
+    for multiplier, bend in zip(multipliers, hessians, strict=False):
+        if bend is not None and multiplier > 0:
+            metric[:n, :n] += multiplier * bend
+            turned += ROUNDING * multiplier * float(np.linalg.norm(bend)) * length(x)
+    if np.array_equal(metric, np.eye(left.size)):
+        return float(np.linalg.norm(left))
+    left = left * max(1.0 - turned / max(float(np.linalg.norm(left)), 1e-300), 0.0)
+    used = columns[multipliers > 0]
+    used = used / np.linalg.norm(used, axis=1, keepdims=True)
+    _, singular, rows = np.linalg.svd(used, full_matrices=True)
+    along = rows[int((singular > 1e-10).sum()) :]
+    inner = along @ left
+    # what is left across the surfaces no multiplier removes
+    rest = left - along.T @ inner
+    curvatures, axes = np.linalg.eigh(along @ metric @ along.T)
+    step = (axes.T @ inner) / np.maximum(curvatures, 1.0)  # (none is less, but for rounding)
+    return float(np.linalg.norm(step) + np.linalg.norm(rest))
 
 
 # ---------------------------------------------------------------------------------------------------- random cases
@@ -427,10 +542,9 @@ class Case(NamedTuple):
     K: Description
     g: list[Description]
     y: Array  # (trials, n)
-    weight: Array | None  # (rows,)
+    caps: Caps | None
     feasible: bool
     unchanged: bool  # whether the targets are feasible, strictly
-    unit: float  # the length that all was made with
     label: str
 
 
@@ -632,12 +746,14 @@ def random_case(seed: int, ordinary: bool = False) -> Case:
     inside = all((part.value < -1e-6 * part.unit)[part.row >= 0].all() for h in g for part in constraint_blocks(h, z))
     if feasible and inside and rng.random() < 0.05:
         y, unchanged = np.tile(z, (trials, 1)), True
-    weight = None
+    caps = None
     if feasible and not unchanged and trials == 1 and distance <= 1e3 * s and rng.random() < 0.15:
-        weight = s * 10.0 ** rng.uniform(-3.0, 1.0, size=row_count(g[0]))
+        caps = Caps(s * 10.0 ** rng.uniform(-3.0, 1.0, size=row_count(g[0])), False)
+        if rng.random() < 0.5:
+            caps = Caps(caps.of[0], True)
     label = f"{kind} ∩ {name}{'+' if stacked else ''}{'' if feasible else ' (empty)'}"
-    label += "" if weight is None else " (prox)"
-    return Case(K, g, y, weight, feasible, unchanged, s, label)
+    label += "" if caps is None else " (prox of the sum)" if caps.shared else " (prox)"
+    return Case(K, g, y, caps, feasible, unchanged, label)
 
 
 # -------------------------------------------------------------------------------------------------------- the calls
@@ -667,10 +783,11 @@ def failures(case: Case) -> list[str]:
     K, g = build_set(case.K), build_constraint(case.g)
     y = case.y if len(case.g) > 1 else case.y[0]
     try:
-        if case.weight is None:
+        if case.caps is None:
             x = cocopt.project(K, g, y)
         else:
-            x = cocopt.hinge_prox(K, g, y, weight=2.0 * case.weight, rho=1.0)
+            cap: Any = "sum" if case.caps.shared else "each"
+            x = cocopt.hinge_prox(K, g, y, weight=2.0 * case.caps.of, rho=1.0, cap=cap)
     except InfeasibleRound as error:
         return [f"a feasible round was called empty: {error}"] if case.feasible else []
     except CocoptError as error:
@@ -685,8 +802,7 @@ def failures(case: Case) -> list[str]:
     if case.unchanged:
         return []
     found = [
-        judge(case.K, part, target, point, case.weight, case.unit)
-        for part, target, point in zip(case.g, case.y, x, strict=True)
+        judge(case.K, part, target, point, case.caps) for part, target, point in zip(case.g, case.y, x, strict=True)
     ]
     return [text for text in found if text is not None]
 

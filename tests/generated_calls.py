@@ -34,6 +34,7 @@ INTERNAL = {
     "cli",
     "cones",
     "functions",
+    "html",
     "kernels",
     "linear_models",
     "solvers",
@@ -46,8 +47,13 @@ INTERNAL |= {"river", "sklearn"}  # bad input has the errors of those libraries 
 
 # Methods that a class implements and the package calls, on values that are checked or that the code itself has made.
 PROTOCOL = {
+    "finite_cones",
+    "norm",
+    "size_of_terms",
+    "subgradient_of_norm",
     "is_alike",
     "of",
+    "check_size",
     "set_rows",
     "with_members",
     "with_sums",
@@ -201,7 +207,23 @@ class BlockNoise(problems.BlockProblem):
 
 
 def small_result() -> Any:
-    return cocopt.run(Noise(), ["clasp"], trials=2, rounds=3, jobs=1, progress=False, comparators=["static", "dynamic"])
+    return cocopt.run(Noise(), ["clasp"], trials=2, rounds=3, jobs=1, progress=False, comparators=["static", "dynamic"],
+                      keep="trajectories")  # fmt: skip
+
+
+def saved_result() -> str:
+    small_result().write("saved")
+    return "saved"
+
+
+def csv_file() -> str:
+    with open("rows.csv", "w", encoding="utf-8") as file:
+        file.write("a,b,hour\n0.5,1,0\n,2,1\n0.25,3,3\n")
+    return "rows.csv"
+
+
+def row_loss(row: Any) -> Any:
+    return losses.Linear([row["a"], row["b"]])
 
 
 def saved() -> str:
@@ -315,7 +337,9 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
         "compared": {}, "config": {"trials": 1, "rounds": 1, "seed": 0},
     },
     "cocopt.experiments:Result.comparator": lambda: {"name": "static"},
+    "cocopt.experiments:Result.load": lambda: {"folder": saved_result()},
     "cocopt.experiments:Result.plot": lambda: {},
+    "cocopt.experiments:Result.write": lambda: {"folder": "stored"},
     "cocopt.experiments:Result.save": lambda: {"folder": "tables"},
     "cocopt.experiments:Result.table": lambda: {"which": "finals"},
     "cocopt.experiments:figure": lambda: {"name": "mine"},
@@ -333,6 +357,11 @@ ARGUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "cocopt.pool:Pool.play": lambda: {"key": "a", "id": "0"},
     "cocopt.pool:Pool.tell": lambda: {"key": "a", "loss": losses.Linear([1.0, 0.0]), "id": "0"},
     "cocopt.pool:Pool.tell_many": lambda: {"items": [{"key": "a", "loss": losses.Linear([1.0, 0.0])}]},
+    "cocopt.problems:from_csv": lambda: {"path": csv_file(), "K": K, "loss": row_loss},
+    "cocopt.problems:from_frame": lambda: {
+        "df": {"a": [0.5, None, 0.25], "b": [1.0, 2.0, 3.0]}, "K": K, "loss": row_loss, "time": [0, 1, 3], "every": 1,
+        "constraint": constraints.Affine([1.0, 1.0], 1.0), "block": 2,
+    },
     "cocopt.problems:from_file": lambda: {"spec": f"{__file__}:Anything"},
     "cocopt.problems:get": lambda: {"name": "olr"},
     "cocopt.registry:attribute": lambda: {"kind": "set", "name": "Box"},

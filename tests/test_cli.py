@@ -35,7 +35,7 @@ def flat(text: str) -> str:
 
 
 def test_help_shows_every_command_with_its_explanation() -> None:
-    assert COMMANDS.keys() == {"reproduce", "run", "field", "list", "bench", "stream", "compile"}
+    assert COMMANDS.keys() == {*"reproduce run field report show verdicts list bench stream compile".split()}
     shown = cli("--help")
     assert shown.exit_code == 0
     for name, command in COMMANDS.items():
@@ -91,7 +91,7 @@ def test_reproduce_writes_tables_and_figures(tmp_path: Path) -> None:
     names = {path.name for path in out.iterdir()}
     assert names >= {"summary.csv", "finals.csv", "curves.csv", "paired.csv", "config.json", "chunks"}
     for name in ("olr", "svm", "drone"):
-        assert names >= {f"{name}.pdf", f"{name}.png", f"{name}-regret.pdf", f"{name}-regret.png"}
+        assert names >= {f"{name}.result.npz", f"{name}.pdf", f"{name}.png", f"{name}-regret.pdf", f"{name}-regret.png"}
     rows = (out / "summary.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0] == "problem,algorithm,metric,rounds,trials,mean,ci_low,ci_high"
     cells = [row[:2] for row in csv.reader(rows[1:])]

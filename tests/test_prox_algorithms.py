@@ -116,15 +116,27 @@ def recoo(K, start, scales, **options):
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize(("rows", "scales"), [("all", (1.0, 1.0, 1.0)), ("worst", SCALES)])
-def test_recoo_with_its_queue_before_the_argmin(stream, name, rows, scales):
+@pytest.mark.parametrize(
+    ("rows", "scales", "epsilon"), [("all", (1.0, 1.0, 1.0), 0.2), ("worst", SCALES, 0.2), ("worst", SCALES, -0.4995)]
+)
+def test_recoo_with_its_queue_before_the_argmin(stream, name, rows, scales, epsilon):
     m = stream.m
     compare(
         stream,
         name,
-        lambda K, start: recoo(K, start, scales, strong_convexity=m, epsilon=0.2, queue="before", rows=rows),
-        lambda K, x, rounds: naive.recoo_before(K, x, rounds, m, 0.2, rows == "worst", scales),
+        lambda K, start: recoo(K, start, scales, strong_convexity=m, epsilon=epsilon, queue="before", rows=rows),
+        lambda K, x, rounds: naive.recoo_before(K, x, rounds, m, epsilon, rows == "worst", scales),
     )
+
+
+def test_nothing_is_promised_about_recoo_where_its_weight_grows_too_slowly():
+    K = Box(0.0, 1.0, dim=2)
+    assert RECOO(K, epsilon=0.01).rates == RECOO.facts.convex
+    for epsilon in (0.0, -0.5):
+        learner = RECOO(K, epsilon=epsilon)
+        assert learner.rates is None
+        with pytest.raises(InvalidInput, match="epsilon: expected a positive number"):
+            learner.bounds(10, lipschitz_f=1.0, lipschitz_g=1.0)
 
 
 @pytest.mark.parametrize("name", SETS)

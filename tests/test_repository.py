@@ -143,15 +143,6 @@ def test_modules_import_only_modules_below_them(capsys: pytest.CaptureFixture[st
     assert status == 0, capsys.readouterr().out
 
 
-def test_readme_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
-    assert blocks
-    names: dict[str, Any] = {}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), names)  # one after the other, as a reader would
-
-
 @pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py")))
 def test_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -262,10 +253,19 @@ def replaced_words(source: str, *, code: bool) -> list[str]:
 
 
 TEXTS = [
-    *(path for folder in ("src", "tests", "benchmarks", "examples", "tools") for path in (ROOT / folder).rglob("*.py")),
+    *(
+        path
+        for folder in ("src", "tests", "benchmarks", "examples", "tools", "docs/_site")
+        for path in (ROOT / folder).rglob("*.py")
+    ),
     *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
-    *(path for path in (ROOT / "docs").rglob("*.md") if path.name != "glossary.md"),
-    *(ROOT / name for name in ("Makefile", "pyproject.toml")),
+    *(
+        path
+        for folder in (".", "decisions")
+        for path in (ROOT / "docs" / folder).glob("*.md")
+        if path.name != "glossary.md"
+    ),
+    *(ROOT / name for name in ("Makefile", "pyproject.toml", "docs/conf.py")),
 ]
 
 

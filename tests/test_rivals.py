@@ -454,7 +454,7 @@ def test_arguments_are_checked():
         (lambda: AdaGrad(K, 10, 1.0, weight=2.0, strong_convexity=1.0), "weight: expected 1.0"),
         (lambda: AdaGrad(K, 10, 1.0, strong_convexity=0.0), "strong_convexity: expected a positive number"),
         (lambda: RECOO(K, strong_convexity=-1.0), "strong_convexity: expected a positive number"),
-        (lambda: RECOO(K, epsilon=0.0), "epsilon: expected a positive number"),
+        (lambda: RECOO(K, epsilon=-0.6), "epsilon: expected at least -0.5"),
         (lambda: RECOO(K, rows="some"), 'rows: expected "all" or "worst"'),
         (lambda: CLASPF(K, gradient_at="y"), 'gradient_at: expected "x" or "xb"'),
         (lambda: CLASPF(K, steps=0.1), "steps: expected a schedule"),

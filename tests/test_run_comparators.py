@@ -51,9 +51,10 @@ def test_a_comparator_gives_points_and_values(result: Any) -> None:
     for part, expected in zip(dynamic, own, strict=True):
         np.testing.assert_array_equal(part, expected[0])
     assert result.path_length()[1, -1] == pytest.approx(dynamic.path_length)
-    static = result.comparator("static")
-    assert static.point.shape == (len(result.checkpoints), 10)
-    assert static.value == pytest.approx(hindsight.best_fixed(result.problem, 0, [0], result.checkpoints).value[0])
+    static = result.comparator()
+    assert static.point.shape == (3, len(result.checkpoints), 10)
+    np.testing.assert_array_equal(result.comparator("static", trial=2).point, static.point[2])
+    assert static.value == pytest.approx(hindsight.best_fixed(result.problem, 0, [0, 1, 2], result.checkpoints).value)
     assert result.comparator("piecewise", trial=2).end[-1].tolist() == [8, 16, 24]
     with pytest.raises(InvalidInput, match="trial: expected a number from 0 to 2, got int 3"):
         result.comparator("dynamic", trial=3)

@@ -37,6 +37,7 @@ import coverage
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+FAST = "not slow and not servers and not browser and not docs"  # the tests of `make test`
 TARGETS = ("algorithms", "theory", "metrics.py", "state.py", "experiments")
 COPIED = (
     *("src", "tests", "examples", "docs", "tools", "benchmarks", ".ci"),
@@ -221,7 +222,7 @@ def record_baseline(folder: Path, jobs: int) -> None:
     included = ", ".join(f"*/cocopt/{name if name.endswith('.py') else name + '/*'}" for name in TARGETS)
     config = Path("coverage.ini")
     config.write_text(f"[run]\ninclude = {included}\nparallel = true\n[report]\nfail_under = 0\n")
-    options = ["-q", "-m", "not slow and not servers and not browser and not docs", "-n", str(jobs), "--dist", "worksteal", "-p", "no:cacheprovider"]
+    options = ["-q", "-m", FAST, "-n", str(jobs), "--dist", "worksteal", "-p", "no:cacheprovider"]
     options += ["--cov", "--cov-context=test", "--cov-report=", f"--cov-config={config}"]
     plugin = RecordDurations()
     pytest.main(options, plugins=[plugin])
@@ -283,7 +284,7 @@ def run_tests_in_fork(slot: Path, tests: list[str]) -> None:
     try:
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "--tb=line"]
-        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", "not slow and not servers and not browser and not docs"]
+        options += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-m", FAST]
         status = int(pytest.main([*options, *files], plugins=[Select(tests)]))
         imported = Path(import_module("cocopt").__file__ or "")
         if status == 0 and slot not in imported.parents:

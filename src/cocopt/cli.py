@@ -28,6 +28,12 @@ _Engine = Annotated[
     str,
     typer.Option(help="local: processes of this machine; dask: a Dask cluster (needs cocopt\\[dask])."),
 ]
+_Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="With --engine dask: the scheduler's address, such as tcp://host:8786, or the file that it wrote."
+    ),
+]
 _Figures = Annotated[
     list[str] | None,
     typer.Option(
@@ -67,6 +73,7 @@ def reproduce(
     seed: _Seed = 0,
     jobs: _Jobs = None,
     engine: _Engine = "local",
+    scheduler: _Scheduler = None,
     out: Annotated[str, typer.Option(help="Folder for tables, figures and finished chunks.")] = "results",
     figures: _Figures = None,
     silent: _Silent = False,
@@ -77,10 +84,11 @@ def reproduce(
 
         _add_figures(figures, out)
         began = time.monotonic()
-        settings: dict[str, Any] = {"trials": trials, "rounds": rounds, "seed": seed, "jobs": jobs, "engine": engine}
-        for result in results(names or [], out, progress=not silent, **settings):
+        settings: dict[str, Any] = {"trials": trials, "rounds": rounds, "seed": seed, "jobs": jobs}
+        settings |= {"engine": engine, "scheduler": scheduler, "progress": not silent}
+        for result in results(names or [], out, **settings):
             _echo(silent, f"{result.summary()}\n")
-        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        _echo(silent, f"{_written_to(out)} Wall time: {time.monotonic() - began:.1f} s.")
 
 
 # Exceeds the guide of 8 parameters for the same reason.
@@ -103,6 +111,7 @@ def run(
     seed: _Seed = 0,
     jobs: _Jobs = None,
     engine: _Engine = "local",
+    scheduler: _Scheduler = None,
     out: Annotated[
         str | None, typer.Option(help="Folder for tables, figures and finished chunks. Default: none are written.")
     ] = None,
@@ -123,11 +132,12 @@ def run(
         import cocopt
 
         _add_figures(figures, out)
-        settings: dict[str, Any] = {"regret": regret, "comparators": comparators, "engine": engine}
+        settings: dict[str, Any] = {"regret": regret, "comparators": comparators}
+        settings |= {"engine": engine, "scheduler": scheduler}
         result = cocopt.run(problem, algorithms, trials, rounds, seed, jobs, out, not silent, **settings)
         _echo(silent, result.summary())
         if out is not None:
-            _echo(silent, f"Tables and figures are in {out}.")
+            _echo(silent, _written_to(out))
 
 
 @app.command()
@@ -139,6 +149,7 @@ def field(
     seed: _Seed = 0,
     jobs: _Jobs = None,
     engine: _Engine = "local",
+    scheduler: _Scheduler = None,
     out: Annotated[str, typer.Option(help="Folder for tables, figures and finished chunks.")] = "results/field",
     silent: _Silent = False,
 ) -> None:
@@ -149,14 +160,78 @@ def field(
         from cocopt.experiments.field import METRICS, run_field
 
         began, console = time.monotonic(), Console()
-        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "progress": not silent}
+        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "scheduler": scheduler, "progress": not silent}
         for found in run_field(names or [], trials=trials, seed=seed, out=out, **settings):
             if not silent:
                 for metric in METRICS:
                     console.print(found.table(metric).rich())
                 for name, reason in found.skipped.items():
                     console.print(f"Not run on {found.name}: {name} ({reason})", markup=False)
-        _echo(silent, f"Tables and figures are in {out}. Wall time: {time.monotonic() - began:.1f} s.")
+        _echo(silent, f"{_written_to(out)} Wall time: {time.monotonic() - began:.1f} s.")
+
+
+@app.command()
+def report(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            help="A folder that run, reproduce or field has written (needs cocopt\\[report]).", metavar="DIR"
+        ),
+    ],
+    silent: _Silent = False,
+) -> None:
+    """Make report.html of a folder of results: one interactive page that needs no network."""
+    with report_errors(None):
+        from cocopt.experiments.report import write_report
+
+        _echo(silent, str(write_report(folder)))
+
+
+@app.command()
+def show(
+    problem: Annotated[
+        str, typer.Option(help="A problem in the plane: its name, such as drone, or path/to/file.py:Name.")
+    ] = "turning",
+    algorithms: Annotated[
+        list[str],
+        typer.Option("--algorithm", "-a", help="An algorithm, as for run. May be given up to three times."),
+    ] = ["clasp", "adagrad"],  # noqa: B006 - typer copies it
+    rounds: Annotated[int | None, typer.Option(help="Rounds. Default: 22, or the problem's own number.")] = None,
+    seed: _Seed = 0,
+    out: Annotated[str, typer.Option(help="The file: .gif, .webp, or .png and .apng for animated PNG.")] = "show.gif",
+    seconds: Annotated[float, typer.Option(help="The length of the animation, about.")] = 11.0,
+) -> None:
+    """Draw an animation: the constraint that is revealed, the gradient step, the projection, the violations."""
+    with report_errors(None):
+        from cocopt.experiments.show import show as write
+
+        typer.echo(f"The animation is in {write(problem, algorithms, rounds, seed, out, seconds=seconds)}.")
+
+
+# Exceeds the guide of 8 parameters for the same reason.
+@app.command()
+def verdicts(
+    trials: _Trials = 100,
+    seeds: Annotated[int, typer.Option(help="How many seeds; a verdict is settled if all of them give it.")] = 5,
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds of every problem. Default: the problem's own number.")
+    ] = None,
+    jobs: _Jobs = None,
+    engine: _Engine = "local",
+    out: Annotated[str, typer.Option(help="The page to write, in Markdown.")] = "docs/reproduction.md",
+    folder: Annotated[str, typer.Option(help="Folder for finished chunks.")] = "results/verdicts",
+    silent: _Silent = False,
+) -> None:
+    """Check the paper's claims one by one, and write a page of verdicts. The same command continues."""
+    with report_errors(folder):
+        from cocopt.experiments.verdicts import write_verdicts
+
+        began = time.monotonic()
+        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "progress": not silent}
+        found = write_verdicts(out, trials=trials, seeds=seeds, rounds=rounds, folder=folder, **settings)
+        for judged in (*found.claims, *found.costs):
+            _echo(silent, f"{judged.name}: {judged.summary}")
+        _echo(silent, f"The page is {out}. Wall time: {time.monotonic() - began:.1f} s.")
 
 
 @app.command("list")
@@ -290,6 +365,17 @@ def _add_figures(specs: list[str] | None, out: str | None) -> None:
         raise InvalidInput("figure: expected --out, the folder to write it to, got none")
     for spec in specs or []:
         add_from_file(spec)
+
+
+def _written_to(out: str) -> str:
+    """What a folder has now; if the report is missing, what it needs."""
+    from cocopt.experiments.report import INSTALL, available
+
+    return (
+        f"Tables, figures and report.html are in {out}."
+        if available()
+        else f"{INSTALL}\nTables and figures are in {out}."
+    )
 
 
 def _echo(silent: bool, text: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt import kernels
+from cocopt import html, kernels
 from cocopt.arrays import Array, ArrayLike, as_floats, as_plain, as_shape, describe, ignore_fp_warnings, make_tuple
 from cocopt.errors import InvalidInput, StateError
 from cocopt.state import as_array, as_count, as_fields, as_numbers
@@ -401,6 +401,18 @@ class Ledger:
             return f"Ledger({', '.join(f'{name}={float(value):.6g}' for name, value in items.items())})"
         shown = (f"{name}={np.mean(value):.6g}" for name, value in items.items() if name != "rounds")
         return f"Ledger(rounds={self._rounds}, batch={self.batch}, means over trials: {', '.join(shown)})"
+
+    def html_items(self) -> dict[str, Any]:
+        """The metrics as a notebook shows them: of several trials, their means."""
+        titles = {"ccv1": "CCV₁", "ccv2": "CCV₂", "infeasible_rounds": "infeasible rounds"}
+        metrics = {name: value for name, value in self.as_dict().items() if name != "rounds"}
+        if not np.any(metrics["infeasible_rounds"]):
+            del metrics["infeasible_rounds"]
+        return {titles.get(name, name): float(np.mean(value)) for name, value in metrics.items()}
+
+    def _repr_html_(self) -> str:
+        trials = f", means over trials of shape {self.batch}" if self.batch else ""
+        return html.card("Ledger", f"{self._rounds} rounds{trials}", self.html_items())
 
 
 def of(

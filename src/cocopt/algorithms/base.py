@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt import registry, state
+from cocopt import html, registry, state
 from cocopt.algorithms.constraint_memory import own_copy
 from cocopt.algorithms.facts import Facts, Rates
 from cocopt.algorithms.records import Asked, Feedback, LearnerState, Played, Round, Update, restored_rounds
@@ -651,6 +651,15 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
+
+    def _repr_html_(self) -> str:
+        rounds = f"{self.rounds} rounds" if self.rounds == self.t else f"{self.rounds} rounds, {self.t} with feedback"
+        trials = f", trials of shape {self.batch}" if self.batch else ""
+        items = {"K": repr(self.K), "iterate": self._state.x, **self.ledger.html_items()}
+        certificate: Any = getattr(self, "certificate", None)
+        if certificate is not None:
+            items["certificate"] = repr(certificate()).removeprefix("Certificate(").removesuffix(")")
+        return html.card(type(self).__name__, f"{rounds}{trials}", items)
 
 
 def _nearest_within_rounding(K: ConvexSet, x: Array, dtype: Any) -> Array:

@@ -73,7 +73,8 @@ class RECOO(Learner):
     strong_convexity : float, optional
         m, which must hold for every loss.
     epsilon : float
-        ε, positive; with small values the weight grows slowly.
+        ε, at least −½; with small values the weight grows slowly. The guarantee about CCV₂ needs ε > 0. The code of
+        CLASP's authors has γ_t = t^(ε'/2) with ε' = 10⁻³, about 1: that is ``epsilon=-0.4995``.
     rows : "all" or "worst"
         With several rows in a round: all of them, or the largest one at x_t alone (the first on ties). All of them
         means g_t = max_i g_{t,i} with ``queue="after"``, and a queue per row with ``queue="before"``.
@@ -123,7 +124,9 @@ class RECOO(Learner):
     ) -> None:
         super().__init__(K, start)
         self.strong_convexity = optional_scalar("strong_convexity", strong_convexity, positive=True)
-        self.epsilon = scalar("epsilon", epsilon, positive=True)
+        self.epsilon = scalar("epsilon", epsilon)
+        if self.epsilon < -0.5:  # γ_t would decrease
+            raise InvalidInput(f"epsilon: expected at least -0.5, got {self.epsilon}")
         self.rows = one_of("rows", rows, "all", "worst")
         self.queue = one_of("queue", queue, "after", "before")
         self.alpha_scale = scalar("alpha_scale", alpha_scale, positive=True)
@@ -137,11 +140,15 @@ class RECOO(Learner):
             {"rows": "worst"},
             {"strong_convexity": 0.1, "epsilon": 0.3},
             {"queue": "before", "alpha_scale": 0.5, "eta_scale": 2.0, "gamma_scale": 0.5},
-            {"queue": "before", "rows": "worst"},
+            {"queue": "before", "rows": "worst", "epsilon": -0.4995},
         ]
 
+    @property
+    def rates(self) -> Rates | None:
+        return super().rates if self.epsilon > 0.0 else None
+
     def bounds(self, T: ArrayLike, *, lipschitz_f: float, lipschitz_g: float) -> Bounds:
-        """What is promised for T rounds, see [`cocopt.theory.bounds_recoo`][]."""
+        """What is promised for T rounds, see [`cocopt.theory.bounds_recoo`][]; ε must be positive."""
         return bounds_recoo(
             T,
             diameter=self.K.diameter,

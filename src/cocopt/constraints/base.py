@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Never, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import html
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -258,6 +259,12 @@ class Constraint(ABC):
     def __repr__(self) -> str:
         inner = ", ".join(f"{name} of shape {array.shape}" for name, array, _ in self.data_arrays())
         return f"{type(self).__name__}({inner})"
+
+    def _repr_html_(self) -> str:
+        rows = f"{self.row_count} row{'s' if self.row_count > 1 else ''}"
+        items: dict[str, Any] = {name: array for name, array, _ in self.data_arrays()}
+        about = html.note("a constraint", self.dim, self.batch, rows)
+        return html.card(type(self).__name__, about, items or {"": repr(self)})
 
 
 def data_batch_shape(constraint: Constraint, x: Array) -> tuple[int, ...]:

@@ -2,63 +2,27 @@
 
 A chunk is one file ``chunks/<hash>.npz``, written atomically (see `cocopt.state.write`): it is complete or absent.
 Everything that may change the numbers is part of the hash: the problem, the algorithm, their options, the rounds, the
-seed, the trials, the rounds recorded, a user's own file, the code of cocopt and the versions of the libraries that it
-computes with. Chunks with another hash are not touched; they may be deleted at any time.
+seed, the trials, the rounds recorded, a user's own file, the code of cocopt, the versions of the libraries that it
+computes with, and the kind of CPU that computed the chunk. Chunks with another hash are not touched; they may be
+deleted at any time.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
-import platform
 import tempfile
-from collections.abc import Mapping
-from importlib.metadata import version
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import cocopt
 from cocopt import state
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput, StateError
+from cocopt.experiments.machine import code_hash, versions
 
-__all__ = ["ChunkStore", "code_hash", "open_folder", "versions"]
-
-# Sources that only show what others computed.
-_DISPLAY_ONLY = {
-    "cli.py",
-    "__main__.py",
-    "bench.py",
-    "collect.py",
-    "figures.py",
-    "plots.py",
-    "progress.py",
-    "results.py",
-}
-_LIBRARIES = ("numpy", "scipy", "numba", "daqp", "clarabel")
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """The versions of cocopt and of what it computes with."""
-    return {
-        "cocopt": cocopt.__version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in _LIBRARIES},
-    }
-
-
-@functools.cache
-def code_hash() -> str:
-    """The SHA-256 of cocopt's own sources and data, as far as they determine numbers."""
-    root = Path(cocopt.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*")):
-        if path.is_file() and path.name not in _DISPLAY_ONLY and "__pycache__" not in path.parts:
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+__all__ = ["ChunkStore", "Kept", "code_hash", "open_folder", "versions"]
 
 
 def open_folder(out: str | os.PathLike[str]) -> Path:
@@ -78,10 +42,18 @@ def open_folder(out: str | os.PathLike[str]) -> Path:
     return folder
 
 
+class Kept(NamedTuple):
+    """A chunk on disk: its arrays, and the kind of CPU that computed them."""
+
+    arrays: dict[str, Array]
+    cpu: str
+
+
 class ChunkStore:
     """The finished chunks in one folder of results.
 
-    A chunk is found by its key, a mapping of JSON values that says what was computed (`cocopt.experiments.plan`).
+    A chunk is found by its key, a mapping of JSON values that says what was computed (`cocopt.experiments.plan`), and
+    by the kind of CPU that computed it (`cocopt.experiments.machine`).
 
     Examples
     --------
@@ -89,28 +61,37 @@ class ChunkStore:
     >>> from cocopt.experiments.chunks import ChunkStore
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     chunks = ChunkStore(folder)
-    ...     chunks.put({"seed": 0}, {"loss": np.ones(2)})
-    ...     chunks.get({"seed": 0}), chunks.get({"seed": 1})
-    ({'loss': array([1., 1.])}, None)
+    ...     chunks.put({"seed": 0}, {"loss": np.ones(2)}, "Xeon")
+    ...     chunks.get({"seed": 0}, ["EPYC", "Xeon"]), chunks.get({"seed": 0}, ["EPYC"])
+    (Kept(arrays={'loss': array([1., 1.])}, cpu='Xeon'), None)
     """
 
     def __init__(self, out: str | os.PathLike[str]) -> None:
         self.folder = open_folder(out) / "chunks"
         self.folder.mkdir(exist_ok=True)
 
-    def _path(self, key: Mapping[str, Any]) -> Path:
-        everything = {"work": key, "versions": versions(), "code": code_hash(), "machine": platform.machine()}
+    def _path(self, header: Mapping[str, Any]) -> Path:
+        everything = {"work": header, "versions": versions(), "code": code_hash()}
         text = json.dumps(everything, sort_keys=True)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.npz"
 
-    def get(self, key: Mapping[str, Any]) -> dict[str, Array] | None:
-        """The arrays of this chunk if it is stored; a damaged file counts as absent."""
-        try:
-            header, arrays = state.read(self._path(key))
-        except (FileNotFoundError, StateError):
-            return None
-        return arrays if header == json.loads(json.dumps(dict(key))) else None
+    def get(self, key: Mapping[str, Any], cpus: Iterable[str]) -> Kept | None:
+        """The chunk if one of these kinds of CPU computed it; a damaged file counts as absent."""
+        for cpu in cpus:
+            expected = _header(key, cpu)
+            try:
+                header, arrays = state.read(self._path(expected))
+            except (FileNotFoundError, StateError):
+                continue
+            if header == json.loads(json.dumps(expected)):
+                return Kept(arrays, cpu)
+        return None
 
-    def put(self, key: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        """Stores a finished chunk."""
-        state.write(self._path(key), key, arrays)
+    def put(self, key: Mapping[str, Any], arrays: Mapping[str, Array], cpu: str) -> None:
+        """Stores a finished chunk, which this kind of CPU computed."""
+        header = _header(key, cpu)
+        state.write(self._path(header), header, arrays)
+
+
+def _header(key: Mapping[str, Any], cpu: str) -> dict[str, Any]:
+    return {**key, "cpu": cpu}

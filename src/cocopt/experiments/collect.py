@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from cocopt.experiments.plan import Arrays, Plan
+from cocopt.experiments.plan import Arrays, Plan, joined
 from cocopt.experiments.results import Result
 
 __all__ = ["collect"]
@@ -17,17 +15,8 @@ def collect(plan: Plan, arrays: Sequence[Arrays]) -> Result:
     by_task: dict[str, list[Arrays]] = {task: [] for task in plan.tasks}
     for chunk, own in zip(plan.chunks, arrays, strict=True):
         by_task[chunk.task].append(own)
-    joined = {task: _joined(parts) for task, parts in by_task.items()}
-    compared = {own.name: joined.pop(own.task) for own in plan.comparators}
+    by_name = {task: joined(parts) for task, parts in by_task.items()}
+    compared = {own.name: by_name.pop(own.task) for own in plan.comparators}
     return Result(
-        plan.problem, plan.name, plan.algorithms, joined, plan.points, plan.checkpoints, compared, plan.config()
+        plan.problem, plan.name, plan.algorithms, by_name, plan.points, plan.checkpoints, compared, plan.config()
     )
-
-
-def _joined(parts: Sequence[Arrays]) -> Arrays:
-    """The trials of all chunks; of rows whose name a chunk never met, nothing was violated there."""
-    names = list(dict.fromkeys(name for part in parts for name in part))
-    return {
-        name: np.concatenate([part[name] if name in part else np.zeros_like(part["loss"]) for part in parts])
-        for name in names
-    }

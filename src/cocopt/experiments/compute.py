@@ -14,7 +14,7 @@ from cocopt.constraints import Constraint
 from cocopt.errors import CocoptError, InvalidInput, TrialFailed
 from cocopt.experiments.algorithms import Algorithm
 from cocopt.experiments.comparators import Comparator
-from cocopt.experiments.plan import Arrays, Chunk
+from cocopt.experiments.plan import Arrays, Chunk, joined
 from cocopt.losses import Loss
 from cocopt.metrics import Ledger
 
@@ -41,25 +41,34 @@ def compute(chunk: Chunk) -> Outcome:
 
 def _compute(chunk: Chunk) -> Arrays:
     task = chunk.algorithm
-    return _compare(chunk, task) if isinstance(task, Comparator) else _play(chunk, task)
+    if isinstance(task, Comparator):
+        return _compare(chunk, task)
+    if chunk.problem.one_by_one and chunk.count > 1:
+        return joined([_play(replace(chunk, first=int(trial), count=1), task) for trial in chunk.trials])
+    return _play(chunk, task)
 
 
 def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
     """The metrics, (trials, points), of one learner that plays all trials of the chunk.
 
-    ``round_losses``, if recorded, are (trials, rounds).
+    ``round_losses``, if recorded, are (trials, rounds); ``trajectories`` (trials, rounds, ..., n).
     """
     recorded: dict[str, list[Array]] = {}
     losses: list[Array] = []
+    played: list[Array] = []
     points, t, drawing = frozenset(chunk.points), 0, False
+    alone = chunk.problem.one_by_one  # one trial, without an axis for it
     try:
-        learner = algorithm.build(chunk.problem, chunk.rounds, chunk.problem.start(chunk.seed, chunk.trials))
+        start = chunk.problem.start(chunk.seed, chunk.trials)
+        learner = algorithm.build(chunk.problem, chunk.rounds, start[0] if alone else start)
         network = None if chunk.problem.agents is None else Ledger.zero(learner.batch)
         drawing = True
         for _, count, reveal in chunk.problem.blocks(chunk.seed, chunk.trials, chunk.rounds):
             drawing = False
             for k in range(count):
                 loss, constraint = reveal(k)
+                if chunk.trajectories:
+                    played.append(learner.ask())
                 if network is not None:
                     network = _after_round(network, learner.ask(), loss, constraint)
                 learner.tell(loss, constraint)
@@ -76,7 +85,9 @@ def _play(chunk: Chunk, algorithm: Algorithm) -> Arrays:
     arrays = {name: np.stack(values, axis=-1) for name, values in recorded.items()}
     if chunk.round_losses:
         arrays["round_losses"] = np.diff(np.stack(losses, axis=-1), axis=-1, prepend=0.0)
-    return arrays
+    if chunk.trajectories:
+        arrays["trajectories"] = np.stack(played, axis=0 if alone else 1)
+    return {name: array[None] for name, array in arrays.items()} if alone else arrays
 
 
 def _loss(learner: Learner, network: Ledger | None) -> Array:

@@ -19,15 +19,16 @@ import numpy as np
 from cocopt import registry
 from cocopt.algorithms.facts import Rate
 from cocopt.errors import InvalidInput
-from cocopt.experiments import figures
+from cocopt.experiments import figures, report
 from cocopt.experiments.algorithms import resolve
 from cocopt.experiments.chunks import open_folder
+from cocopt.experiments.growth import Growth
 from cocopt.experiments.listing import Listing
-from cocopt.experiments.results import Interval, Result, interval, write_atomically
+from cocopt.experiments.notes import write_notes
+from cocopt.experiments.results import Interval, Result, interval, write_atomically, write_tables
 from cocopt.experiments.runner import run
 from cocopt.experiments.specs import Spec, unknown_name
 from cocopt.problems import Problem, get
-from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["HORIZONS", "METRICS", "Field", "Growth", "applicable", "run_field", "write_field"]
 
@@ -44,42 +45,6 @@ METRICS = {"regret": "Regret", "ccv1": "CCV₁", "ccv2": "CCV₂"}
 #: why an algorithm that could be built cannot run
 _IMPOSSIBLE = {("svm", "switch"): "no action satisfies all constraints"}
 _CHUNK = 50  # trials at once: with the usual 100, one chunk per core of a small machine
-
-
-class Growth(NamedTuple):
-    """How a metric grows with the horizon.
-
-    Attributes
-    ----------
-    exponent : float or None
-        The slope of log(mean) against log(T); None where the mean is not positive at every horizon.
-    text : str
-        The exponent, or why there is none.
-    """
-
-    exponent: float | None
-    text: str
-
-    @classmethod
-    def fit(cls, horizons: Sequence[int], means: Sequence[float]) -> Growth:
-        """The exponent of these means.
-
-        Examples
-        --------
-        >>> from cocopt.experiments.field import Growth
-        >>> Growth.fit([100, 400, 1600], [10.0, 20.0, 40.0])
-        Growth(exponent=0.5, text='0.50')
-        >>> Growth.fit([100, 400, 1600], [10.0, 20.0, -40.0]).text
-        'negative'
-        """
-        if np.isnan(means).any():
-            return cls(None, "undefined")
-        if (np.abs(means) <= FEASIBILITY * np.asarray(horizons)).all():  # what projections are accurate to, per round
-            return cls(None, "zero")
-        if min(means) <= 0.0:
-            return cls(None, "negative" if means[-1] < 0.0 else "changes sign")
-        exponent = float(np.polyfit(np.log(horizons), np.log(means), 1)[0])
-        return cls(exponent, f"{round(exponent, 2) + 0.0:.2f}")  # 0.00, not −0.00
 
 
 class Field(NamedTuple):
@@ -198,6 +163,8 @@ def run_field(
         if out is not None:
             write_field(finished, out)
         yield finished[-1]
+    if out is not None and report.available():
+        report.write_report(out)
 
 
 def _promised(result: Result, label: str) -> dict[str, Rate | None]:
@@ -206,7 +173,10 @@ def _promised(result: Result, label: str) -> dict[str, Rate | None]:
 
 
 def write_field(fields: Sequence[Field], folder: str | os.PathLike[str]) -> None:
-    """Writes ``field.csv``, ``field.md`` (a table per metric, sorted by it) and the last problem's figure."""
+    """Writes ``field.csv``, ``field.md`` (a table per metric, sorted by it) and the last problem's figure.
+
+    The tables and notes of the report are those of the largest horizons.
+    """
     from cocopt.experiments.field_plots import draw_field
 
     out = open_folder(folder)
@@ -223,8 +193,24 @@ def write_field(fields: Sequence[Field], folder: str | os.PathLike[str]) -> None
                     writer.writerow([field.name, label, metric, T, result.trials, *numbers, *known])
     write_atomically(out / "field.csv", buffer.getvalue())
     write_atomically(out / "field.md", "\n".join(map(_markdown, fields)))
+    write_tables([field.last for field in fields], out)
+    write_notes([field.last for field in fields], out, {field.name: _notes(field, fields) for field in fields})
     stem = Path(out, f"{fields[-1].name}-field")
     figures.save(figures.render(draw_field, fields[-1], "field"), [f"{stem}.pdf", f"{stem}.png"])
+
+
+def _notes(field: Field, fields: Sequence[Field]) -> dict[str, Any]:
+    """What the report says of the field beside its tables."""
+    names = [] if [own.name for own in fields] == list(HORIZONS) else [own.name for own in fields]
+    config = field.last.config
+    return {
+        "skipped": field.skipped,
+        "growth_over": f"horizons T = {', '.join(map(str, field.results))}, each a run of its own",
+        "growth": {
+            label: {metric: field.growth(label, metric).text for metric in METRICS} for label in field.last.algorithms
+        },
+        "rerun": " ".join(["cocopt field", *names, f"--trials {config['trials']} --seed {config['seed']} --out DIR"]),
+    }
 
 
 _GROWTH = ("growth_exponent", "promised")

@@ -143,10 +143,11 @@ def draw(result: Result, which: str | DrawFunction = _MAIN) -> Figure:
 def render(function: Callable[[Subject, Figure], None], subject: Subject, name: str) -> Figure:
     """A figure in the common style, into which the function draws; an error names the figure."""
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from cocopt.experiments.notebook_figure import NotebookFigure
 
     with rc_context(_STYLE):
-        drawn = Figure(layout="constrained")
+        drawn = NotebookFigure(layout="constrained")
         try:
             function(subject, drawn)
         except CocoptError:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from cocopt.experiments import figures
+from cocopt.experiments import figures, report
+from cocopt.experiments.notes import write_notes
 from cocopt.experiments.results import Result, write_tables
 from cocopt.experiments.runner import run
 from cocopt.experiments.specs import unknown_name
@@ -46,7 +47,7 @@ def reproduce(names: Sequence[str], out: str | os.PathLike[str], **settings: Any
     Yields
     ------
     Result
-        After each experiment, once its tables and figures are written.
+        After each experiment, once its tables and figures are written; the report follows the last one.
     """
     for name in names:
         if name not in EXPERIMENTS:
@@ -55,5 +56,16 @@ def reproduce(names: Sequence[str], out: str | os.PathLike[str], **settings: Any
     for name in dict.fromkeys(names) or EXPERIMENTS:
         results.append(run(name, EXPERIMENTS[name], out=out, tables=False, **settings))
         write_tables(results, out)
+        command = _command([result.name for result in results], settings)
+        write_notes(results, out, {result.name: {"rerun": command} for result in results})
         figures.write_all(results[-1], out)
         yield results[-1]
+    if report.available():
+        report.write_report(out)
+
+
+def _command(names: Sequence[str], settings: Mapping[str, Any]) -> str:
+    """What to type for the same experiments."""
+    chosen = {key: settings[key] for key in ("trials", "rounds", "seed") if settings.get(key) is not None}
+    words = [] if list(names) == list(EXPERIMENTS) else list(names)
+    return " ".join(["cocopt reproduce", *words, *(f"--{key} {value}" for key, value in chosen.items()), "--out DIR"])

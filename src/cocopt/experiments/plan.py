@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt import problems
-from cocopt.arrays import Array, describe, positive_int
+from cocopt.arrays import Array, describe, one_of, positive_int
 from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Algorithm, Given, resolve
 from cocopt.experiments.comparators import Comparator, resolve_comparators
@@ -27,11 +27,13 @@ __all__ = [
     "CHUNK",
     "MAX_CHUNKS",
     "MAX_ROUNDS",
+    "MAX_TRAJECTORIES",
     "Arrays",
     "Chunk",
     "Plan",
     "default_chunk",
     "get_problem",
+    "joined",
     "make_plan",
     "recorded_rounds",
 ]
@@ -53,6 +55,8 @@ CHUNK = 100
 _COMPARATOR_CHUNK = 25
 #: bytes that the data of a chunk may take
 _MEMORY = 2**29
+#: bytes that all trajectories of a run may take
+MAX_TRAJECTORIES = 2**31
 #: vectors that a round has, and that a learner keeps of it if its memory grows with the rounds; about
 _VECTORS, _VECTORS_KEPT = 8, 8
 
@@ -76,6 +80,8 @@ class Chunk:
         The rounds whose metrics are recorded; for a comparator, the checkpoints.
     round_losses : bool
         Whether the loss of every single round is recorded too.
+    trajectories : bool
+        Whether the points played are recorded too.
     """
 
     problem: Problem
@@ -86,6 +92,7 @@ class Chunk:
     rounds: int
     points: tuple[int, ...]
     round_losses: bool = False
+    trajectories: bool = False
 
     @property
     def task(self) -> str:
@@ -146,6 +153,7 @@ class Plan:
             "problem": self.description,
             "algorithm": algorithm,
             **({"round_losses": True} if chunk.round_losses else {}),
+            **({"trajectories": True} if chunk.trajectories else {}),
             "seed": chunk.seed,
             "trials": [chunk.first, chunk.count],
             "rounds": chunk.rounds,
@@ -176,6 +184,7 @@ def make_plan(
     seed: int,
     chunk: int | None,
     comparators: str | Sequence[str],
+    keep: str | None = None,
 ) -> Plan:
     """Checks the arguments of `cocopt.run`, and cuts the work into chunks.
 
@@ -187,6 +196,7 @@ def make_plan(
     horizon = positive_int("rounds", source.rounds if rounds is None else rounds)
     if horizon > MAX_ROUNDS:
         raise InvalidInput(f"rounds: expected at most {MAX_ROUNDS}, got {describe(horizon)}")
+    source.check_size(trials, horizon)
     compared = resolve_comparators(comparators)
     for comparator in compared:
         comparator.check(horizon)
@@ -199,6 +209,9 @@ def make_plan(
         raise InvalidInput(
             f"trials: expected at most {MAX_CHUNKS * chunk} in chunks of {chunk}, got {describe(trials)}"
         )
+    if keep is not None:
+        one_of("keep", keep, "trajectories")
+        _require_room(source, trials, horizon, len(resolved))
     points, checkpoints = recorded_rounds(horizon)
     # rounds that the dynamic comparator leaves out are left out of the algorithms' losses
     round_losses = any(own.name == "dynamic" for own in compared)
@@ -210,13 +223,39 @@ def make_plan(
     sizes = [compared_size] * len(compared)
     sizes += [given or default_chunk(source, horizon, grows=grows) for grows in growing]
     chunks = [
-        Chunk(source, task, seed, first, min(size, trials - first), horizon, recorded, losses)
+        Chunk(source, task, seed, first, min(size, trials - first), horizon, recorded, losses, _keeps(task, keep))
         for (task, recorded, losses), size in zip(tasks, sizes, strict=True)
         for first in range(0, trials, size)
     ]
     return Plan(
         source, name, description, resolved, compared, trials, horizon, seed, chunk, points, checkpoints, chunks
     )
+
+
+def _keeps(task: Algorithm | Comparator, keep: str | None) -> bool:
+    """Whether the trajectories of a task are kept: algorithms have them."""
+    return keep == "trajectories" and isinstance(task, Algorithm)
+
+
+def _require_room(problem: Problem, trials: int, rounds: int, algorithms: int) -> None:
+    """Refuses to keep more points than fit into memory."""
+    points = algorithms * trials * rounds * (problem.agents or 1)
+    size = 8 * points * problem.K.dim
+    if size > MAX_TRAJECTORIES:
+        raise InvalidInput(
+            f"keep: expected trajectories of at most {MAX_TRAJECTORIES / 2**30:g} GiB, got {size / 2**30:.3g} GiB "
+            f"({algorithms} algorithms × {trials} trials × {rounds} rounds × {problem.K.dim} dimensions); "
+            "keep those of fewer trials or rounds"
+        )
+
+
+def joined(parts: Sequence[Arrays]) -> Arrays:
+    """The trials of all parts; of rows whose name a part never met, nothing was violated there."""
+    names = list(dict.fromkeys(name for part in parts for name in part))
+    return {
+        name: np.concatenate([part[name] if name in part else np.zeros_like(part["loss"]) for part in parts])
+        for name in names
+    }
 
 
 def default_chunk(problem: Problem, rounds: int, *, grows: bool = False) -> int:
@@ -253,8 +292,7 @@ def get_problem(given: str | Problem | type[Problem]) -> tuple[Problem, str, Any
     if isinstance(given, type) and issubclass(given, Problem):
         given = given()
     if isinstance(given, Problem):
-        built_in = type(given).__module__.startswith("cocopt.")
-        return given, given.name, {"problem": given.name, "options": given.options} if built_in else None
+        return given, given.name, given.identity
     if not isinstance(given, str):
         raise InvalidInput(f"problem: expected a name or a Problem, got {describe(given)}")
     specs = parse(given)

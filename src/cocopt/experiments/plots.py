@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
 from cocopt.experiments.figures import COLOURS, figure
 from cocopt.experiments.labels import Label, label_at_the_side
 from cocopt.experiments.results import Result, interval
+from cocopt.experiments.specs import unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_metrics", "draw_names", "draw_regret", "draw_sweep", "draw_trade_off", "line_style", "pareto_front"]
+__all__ = [
+    "draw_metric",
+    "draw_metrics",
+    "draw_names",
+    "draw_regret",
+    "draw_sweep",
+    "draw_trade_off",
+    "line_style",
+    "pareto_front",
+]
 
 _DASHES: tuple[Any, ...] = (
     "-",
@@ -51,6 +61,31 @@ def draw_metrics(result: Result, drawn: Figure) -> None:
 def draw_regret(result: Result, drawn: Figure) -> None:
     """Regret (as far as it was computed), CCV₁ and CCV₂ on logarithmic axes, beside the bounds of the theory."""
     _draw_panels(result, drawn, [*result.regret_metrics, "ccv1", "ccv2"], bounds=True)
+
+
+def draw_metric(result: Result, axes: Axes, metric: Any) -> Figure:
+    """One metric of all algorithms against t, with a legend, in axes of the user's; returns their figure."""
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    if not isinstance(axes, Axes):
+        raise InvalidInput(f"ax: expected the axes of a figure of matplotlib, got {describe(axes)}")
+    known = {name for label in result.algorithms for name in result.curves(label)} | {*result.regret_metrics}
+    if not isinstance(metric, str) or metric not in known:
+        raise unknown_name("kind: metric", metric, known)
+    _panel(axes, result, metric, bounds=False)
+    axes.legend(handles=_handles(result), frameon=False)
+    drawn = axes.figure
+    while not isinstance(drawn, Figure):  # a part of a figure
+        drawn = drawn.figure
+    return drawn
+
+
+def _handles(result: Result) -> list[Any]:
+    """The entries of a legend."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], label=result.title(label), **line_style(i)) for i, label in enumerate(result.algorithms)]
 
 
 def _named_metrics(result: Result) -> list[str]:
@@ -246,9 +281,7 @@ def _set_scales(axes: Axes, rounds: int, means: Sequence[Array], *, signed: bool
 
 def _legend(drawn: Figure, result: Result, *, bounds: bool) -> None:
     """Draws the legend below the panels, so that it hides nothing."""
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], label=result.title(label), **line_style(i)) for i, label in enumerate(result.algorithms)]
+    handles = _handles(result)
     notes = [f"Lines: mean over {result.trials} trials" if result.trials > 1 else "One trial"]
     if result.trials > 1:
         notes.append("bands: 95% confidence interval of the mean")

@@ -1,16 +1,20 @@
-"""What the user sees during a run: bars on a terminal, plain lines elsewhere, or nothing."""
+"""What the user sees during a run: bars on a terminal or in a notebook, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 
+import secrets
 import sys
 import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from cocopt import html
+
 __all__ = ["Progress", "show"]
 
 _LINE_INTERVAL = 5.0  # seconds between plain lines
+_UPDATE_INTERVAL = 0.2  # seconds between updates of a notebook
 
 
 class Progress:
@@ -106,16 +110,67 @@ class _Bars(Progress):
         self._live.stop()
 
 
+class _NotebookBars(Progress):
+    """One bar per task in the output of a notebook's cell, updated in place; the last state stays.
+
+    Parameters
+    ----------
+    shell : the running IPython shell
+    title, tasks
+        See `Progress`.
+    """
+
+    def __init__(self, shell: Any, title: str, tasks: Mapping[str, int]) -> None:
+        super().__init__(title, tasks)
+        self._publish = shell.display_pub.publish
+        self._id = f"cocopt-{secrets.token_hex(8)}"
+        self._last = -_UPDATE_INTERVAL
+
+    def __enter__(self) -> Self:
+        self._show(update=False)
+        return self
+
+    def advance(self, task: str, trials: int, *, kept: bool = False) -> None:
+        super().advance(task, trials, kept=kept)
+        if time.monotonic() - self._last >= _UPDATE_INTERVAL:
+            self._show(update=True)
+
+    def __exit__(self, *_: object) -> None:
+        self._show(update=True)
+
+    def _show(self, *, update: bool) -> None:
+        self._last = time.monotonic()
+        done, every = sum(self.done.values()), sum(self.tasks.values())
+        seconds, left = f"{self._last - self.began:.1f} s", self.seconds_left()
+        state = seconds if done == every or left is None else f"{seconds}, about {left:.0f} s left"
+        rows = [[name, html.bar(self.done[name], n), f"{self.done[name]}/{n} trials"] for name, n in self.tasks.items()]
+        data = {
+            "text/html": html.card(self.title, state, {}, more=[html.table(["", "", ""], rows)]),
+            "text/plain": f"{self.title}: {done}/{every} trials, {state}",
+        }
+        self._publish(data=data, metadata={}, transient={"display_id": self._id}, update=update)
+
+
+def _notebook() -> Any:
+    """The running shell of a notebook; None where there is none. IPython is not imported for this."""
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    return shell if getattr(shell, "kernel", None) is not None else None
+
+
 def show(title: str, tasks: Mapping[str, int], wanted: bool | None) -> Progress:
-    """The display for the kind of device that standard error goes to.
+    """The display for a notebook, or for the kind of device that standard error goes to.
 
     Parameters
     ----------
     title, tasks
         See `Progress`.
     wanted : bool or None
-        False: silent. True: bars on a terminal, plain lines elsewhere. None: bars on a terminal only.
+        False: silent. True: bars on a terminal or in a notebook, plain lines elsewhere. None: the same without lines.
     """
+    shell = None if wanted is False else _notebook()
+    if shell is not None:
+        return _NotebookBars(shell, title, tasks)
     if wanted is not False and sys.stderr.isatty():
         return _Bars(title, tasks)
     return _Lines(title, tasks) if wanted else Progress(title, tasks)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from cocopt import html
 from cocopt.algorithms import Learner
-from cocopt.arrays import Array, describe, one_of
+from cocopt.arrays import Array, describe, one_of, read_only_view
 from cocopt.errors import InvalidInput
-from cocopt.experiments import figures
+from cocopt.experiments import figures, latex, saved
 from cocopt.experiments.algorithms import Algorithm
 from cocopt.experiments.chunks import code_hash, open_folder, versions
 from cocopt.experiments.comparators import Comparator
@@ -27,6 +28,7 @@ from cocopt.theory import Bounds
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from cocopt.problems import Problem
@@ -38,7 +40,8 @@ _CURVES = ("problem", "algorithm", "metric", "round", "trials", "mean", "ci_low"
 _PAIRED = ("problem", "first", "second", "metric", "rounds", "trials", "mean", "ci_low", "ci_high")
 
 Comparison: TypeAlias = Hindsight | DynamicHindsight | PiecewiseHindsight
-_KINDS: dict[str, Any] = {"dynamic": DynamicHindsight, "piecewise": PiecewiseHindsight}
+#: arrays with an entry per round: no metrics at points
+_PER_ROUND = ("round_losses", "trajectories")
 
 Which = Literal["summary", "finals", "curves", "paired"]
 Row = Sequence[Any]
@@ -102,7 +105,7 @@ class Result:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Problem | None,
         name: str,
         algorithms: Sequence[Algorithm],
         metrics: Mapping[str, Mapping[str, Array]],
@@ -110,20 +113,31 @@ class Result:
         checkpoints: Sequence[int],
         compared: Mapping[str, Mapping[str, Array]],
         config: dict[str, Any],
+        bounds: Mapping[str, tuple[Bounds | None, Array | None]] | None = None,
     ) -> None:
-        self.problem, self.name, self.config = problem, name, config
+        self._problem, self.name, self.config = problem, name, config
+        self._stored_bounds = bounds  # of a loaded result, which has no problem
         self._algorithms = {algorithm.label: algorithm for algorithm in algorithms}
+        self._arrays = metrics
         self._metrics = {
-            label: {name: values for name, values in own.items() if name != "round_losses"}
+            label: {name: values for name, values in own.items() if name not in _PER_ROUND}
             for label, own in metrics.items()
         }
-        self._round_losses = {label: own["round_losses"] for label, own in metrics.items() if "round_losses" in own}
         self._compared = {
-            name: _KINDS.get(name, Hindsight)(**{**arrays, "feasible": arrays["feasible"].astype(bool)})
+            name: saved.KINDS[name](**{**arrays, "feasible": arrays["feasible"].astype(bool)})
             for name, arrays in compared.items()
         }
         self.points, self.checkpoints = np.array(points), np.array(checkpoints)
         self.feasible = self._compared["static"].feasible if "static" in compared else None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem; a loaded result has none."""
+        if self._problem is None:
+            raise InvalidInput(
+                "problem: expected a result of cocopt.run, got one that was loaded, which has no problem"
+            )
+        return self._problem
 
     @property
     def algorithms(self) -> list[str]:
@@ -185,30 +199,51 @@ class Result:
         loss = self.curves(algorithm)["loss"][:, np.searchsorted(self.points, self.checkpoints)]
         if isinstance(best, DynamicHindsight):
             at = self.checkpoints - 1
-            left_out = np.cumsum(np.where(best.feasible, 0.0, self._round_losses[algorithm]), axis=-1)
+            left_out = np.cumsum(np.where(best.feasible, 0.0, self._arrays[algorithm]["round_losses"]), axis=-1)
             return np.asarray(loss - left_out[:, at] - best.running_value[:, at])
         return np.where(best.feasible, loss - best.value, np.nan)
 
-    def comparator(self, name: str, trial: int = 0) -> Comparison:
-        """What was found in hindsight for one trial: values, points, and where they exist.
+    def comparator(self, name: str | None = None, trial: int | None = None) -> Comparison:
+        """What was found in hindsight: values, points, and where they exist.
 
         Parameters
         ----------
-        name : str
-            One of `comparators`.
-        trial : int
+        name : str, optional
+            One of `comparators`, by default the first.
+        trial : int, optional
+            By default all trials.
 
         Returns
         -------
         Hindsight, DynamicHindsight or PiecewiseHindsight
-            Of `cocopt.hindsight`, without the axis of trials: the values and points of the dynamic comparator are those
-            of every round, of the others those after each of `checkpoints`.
+            Of `cocopt.hindsight`, of one trial without the axis of trials: the values and points of the dynamic
+            comparator are those of every round, of the others those after each of `checkpoints`.
+
+        Examples
+        --------
+        >>> import cocopt
+        >>> best = cocopt.run("olr", trials=2, rounds=9).comparator()
+        >>> best.point[:, -1].shape, best.value[:, -1].shape
+        ((2, 10), (2,))
         """
-        best = self._comparator(name)
+        best: Comparison = self._comparator(next(iter(self._compared), "static") if name is None else name)
+        if trial is None:
+            return best
         if isinstance(trial, bool) or not isinstance(trial, int | np.integer) or not 0 <= trial < self.trials:
             raise InvalidInput(f"trial: expected a number from 0 to {self.trials - 1}, got {describe(trial)}")
         chosen: Comparison = type(best)(*(part[trial] for part in best))
         return chosen
+
+    def trajectory(self, algorithm: str) -> Array:
+        """The points x_t that the algorithm played, (trials, rounds, n); (trials, rounds, agents, n) with agents.
+
+        They are there if ``cocopt.run`` was asked to keep them: ``keep="trajectories"``.
+        """
+        self._algorithm(algorithm)
+        played = self._arrays[algorithm].get("trajectories")
+        if played is None:
+            raise InvalidInput('trajectory: expected a run with keep="trajectories", got one without')
+        return read_only_view(played, played.shape)
 
     def path_length(self) -> Array:
         """The length of the dynamic comparator's path so far, (trials, checkpoints)."""
@@ -240,6 +275,8 @@ class Result:
         that the problem knows and of which the algorithm was given correct values. They are about one learner, not
         about a network of agents.
         """
+        if self._stored_bounds is not None:
+            return self._stored_bounds[self._algorithm(algorithm).label][0]
         if self.problem.agents is not None:
             return None
         L_f, L_g = self.problem.lipschitz_f, self.problem.lipschitz_g
@@ -255,7 +292,10 @@ class Result:
         They grow with the path of the dynamic comparator. Theorems need a feasible action in every round, and constants
         as for `bounds`.
         """
-        best, L_f = self._comparator("dynamic"), self.problem.lipschitz_f
+        best = self._comparator("dynamic")
+        if self._stored_bounds is not None:
+            return self._stored_bounds[self._algorithm(algorithm).label][1]
+        L_f = self.problem.lipschitz_f
         if L_f is None or self.problem.agents is not None or not best.feasible.all():
             return None
         learner: Any = self.learner(algorithm)
@@ -303,24 +343,35 @@ class Result:
 
     def summary(self) -> str:
         """A table of the final metrics, as text."""
+        lines = self._summary_cells()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+        table = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        ]
+        return "\n".join([f"{self.name}: {self._heading()}", *table, *self._notes()])
+
+    def _summary_cells(self) -> list[list[str]]:
+        """The header and the rows of the summary, as text."""
         regrets = {metric: _regret_title(name) for metric, name in self.regret_metrics.items()}
         shown = {"loss": "loss", **(regrets or {"regret": "regret"}), "ccv1": "CCV₁", "ccv2": "CCV₂"}
         lines = [["algorithm", *shown.values()]]
         for label in self.algorithms:
             finals = self.finals(label)
             lines.append([label, *(_cell(finals.get(metric)) for metric in shown)])
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        head = (
-            f"{self.name}: {self.rounds} rounds, {self.trials} trial{'s' if self.trials > 1 else ''}, "
+        return lines
+
+    def _heading(self) -> str:
+        return (
+            f"{self.rounds} rounds, {self.trials} trial{'s' if self.trials > 1 else ''}, "
             f"seed {self.config['seed']}; mean ± half of its 95% confidence interval"
         )
+
+    def _notes(self) -> list[str]:
+        """What a reader of the summary must know beside its numbers."""
         notes = [note for note in map(self.infeasibility_note, self._compared) if note]
         if "dynamic" in self._compared:
             notes.insert(0, f"Path length of the dynamic comparator: {_cell(self.path_length()[:, -1])}.")
-        return "\n".join([head, *table, *notes])
+        return notes
 
     def table(self, which: Which) -> tuple[Row, list[Row]]:
         """The header and rows of one of the tables that `save` writes."""
@@ -380,19 +431,68 @@ class Result:
                 frame.insert(at, f"option_{option}" if option in header else option, frame["algorithm"].map(values))
         return frame
 
-    def plot(self, path: str | os.PathLike[str] | None = None, kind: str | figures.DrawFunction = "metrics") -> Figure:
-        """Draws a figure, and writes it to a file if there is a path.
+    def to_latex(self, metrics: Sequence[str] | None = None) -> str:
+        r"""The final metrics as a LaTeX table with the rules of ``booktabs``: mean ± half of its 95% interval.
+
+        Parameters
+        ----------
+        metrics : sequence of str, optional
+            The columns, keys of `finals`; by default the loss, the regrets, CCV₁ and CCV₂.
+
+        Examples
+        --------
+        >>> import cocopt
+        >>> print(cocopt.run("olr", ["clasp"], trials=4, rounds=10).to_latex(["ccv1"]))
+        % olr: 10 rounds, 4 trials, seed 0; mean ± half of its 95% confidence interval
+        \begin{tabular}{lr}
+        \toprule
+        Algorithm & $\mathrm{CCV}_1$ \\
+        \midrule
+        CLASP & $7.3 \pm 3.7$ \\
+        \bottomrule
+        \end{tabular}
+        <BLANKLINE>
+        """
+        finals = {label: self.finals(label) for label in self.algorithms}
+        known = list(dict.fromkeys(metric for own in finals.values() for metric in own))
+        chosen = ["loss", *self.regret_metrics, "ccv1", "ccv2"] if metrics is None else metrics
+        if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not chosen:
+            raise InvalidInput(f"metrics: expected names such as {', '.join(known[:3])}, got {describe(metrics)}")
+        for metric in chosen:
+            if not isinstance(metric, str) or metric not in known:
+                raise unknown_name("metric", metric, known)
+        missing = np.full(self.trials, np.nan)  # the algorithm does not have this metric
+        columns = {metric: [interval(own.get(metric, missing)) for own in finals.values()] for metric in chosen}
+        halves = {m: [(mean, (high - low) / 2) for mean, low, high in own] for m, own in columns.items()}
+        caption = f"{self.name}: {self._heading()}"
+        return latex.table([self.title(own) for own in finals], halves, caption=caption, notes=self._notes())
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        kind: str | figures.DrawFunction | None = None,
+        ax: Axes | None = None,
+    ) -> Figure:
+        """Draws a figure, which a notebook shows, and writes it to a file if there is a path.
 
         Parameters
         ----------
         path : path, optional
             Ends in .pdf, .png or .svg.
         kind : str or function
-            "metrics": loss, CCV₁ and CCV₂ against t; "regret": the regrets that were asked for, CCV₁ and CCV₂ with the
-            bounds of the theory;
+            "metrics" (the default): loss, CCV₁ and CCV₂ against t; "regret": the regrets that were asked for, CCV₁ and
+            CCV₂ with the bounds of the theory;
             the name of another registered figure, or a function as `cocopt.experiments.figure` registers.
+            With ``ax``, the name of a metric: "loss" (the default), "regret", "ccv1", …
+        ax : matplotlib's Axes, optional
+            Where to draw one metric of all algorithms; the figure is that of the axes.
         """
-        drawn = figures.draw(self, kind)
+        if ax is None:
+            drawn = figures.draw(self, "metrics" if kind is None else kind)
+        else:
+            from cocopt.experiments.plots import draw_metric
+
+            drawn = draw_metric(self, ax, "loss" if kind is None else kind)
         if path is not None:
             figures.save(drawn, [path])
         return drawn
@@ -402,12 +502,65 @@ class Result:
 
         - ``summary.csv``: each final metric's mean and 95% confidence interval; ``finals.csv``: one row per trial;
           ``curves.csv``: means along the rounds; ``paired.csv``: differences between algorithms on the same data;
-        - ``config.json``: versions, seed, options;
+        - ``config.json``: versions, seed, options; ``<problem>.result.npz``: everything, for `Result.load`;
         - ``<problem>.pdf`` and ``.png``: loss, CCV₁, CCV₂; ``<problem>-regret.pdf`` and ``.png``: regret, and bounds;
-          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`).
+          ``<problem>-<name>.pdf`` and ``.png``: every other figure that is registered (`cocopt.experiments.figure`);
+        - ``bounds.csv`` and ``notes.json``: bounds of the theory, growth, verdicts; ``report.html``: all of it as one
+          interactive page, if the extra ``report`` is installed.
         """
+        from cocopt.experiments import notes, report
+
         write_tables([self], folder)
+        notes.write_notes([self], folder)
         figures.write_all(self, folder)
+        if report.available():
+            report.write_report(folder)
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Writes only the file that `load` reads, without tables and figures."""
+        out = open_folder(folder)
+        dynamic = "dynamic" in self._compared
+        entries = [
+            (own, self._arrays[label], self.bounds(label), self.dynamic_bounds(label) if dynamic else None)
+            for label, own in self._algorithms.items()
+        ]
+        saved.write(out, self.name, self.config, (self.points, self.checkpoints), entries, self._compared)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], name: str | None = None) -> Result:
+        """The result that `save`, or ``cocopt.run`` with ``out=``, wrote into a folder.
+
+        It has all numbers of the run: metrics, comparators, bounds, trajectories. It has neither the problem nor
+        learners, and nothing that the folder contains is run. A file that is no result is a `StateError`.
+
+        Parameters
+        ----------
+        folder : path
+        name : str, optional
+            The problem, if the folder has the results of several.
+
+        Examples
+        --------
+        >>> import cocopt, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = cocopt.run("olr", trials=2, rounds=5, out=folder)
+        ...     cocopt.experiments.Result.load(folder).summary() == result.summary()
+        True
+        """
+        return cls(**saved.read(folder, name))
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._summary_cells()
+        curves = {"ccv1": "CCV₁", "ccv2": "CCV₂"}
+        lines = [
+            [
+                *row,
+                *(html.sparkline(self.curves(row[0])[metric].mean(axis=0), title) for metric, title in curves.items()),
+            ]
+            for row in rows
+        ]
+        table = html.table([*header, *(f"{title} by round" for title in curves.values())], lines)
+        return html.card(self.name, self._heading(), {}, more=[table, *map(html.paragraph, self._notes())])
 
     def __repr__(self) -> str:
         return f"Result({self.name!r}, {self.algorithms}, trials={self.trials}, rounds={self.rounds})"
@@ -450,6 +603,8 @@ def write_tables(results: Sequence[Result], folder: str | os.PathLike[str]) -> N
         for own, rows in tables:
             writer.writerows({name: _csv_field(value) for name, value in zip(own, row, strict=True)} for row in rows)
         write_atomically(out / f"{kind}.csv", buffer.getvalue())
+    for result in results:
+        result.write(out)
     config = {
         "versions": versions(),
         "code": code_hash(),

@@ -13,6 +13,7 @@ from cocopt.errors import InvalidInput
 from cocopt.experiments.algorithms import Given
 from cocopt.experiments.chunks import ChunkStore
 from cocopt.experiments.collect import collect
+from cocopt.experiments.dask_cluster import check_address
 from cocopt.experiments.engines import ENGINES
 from cocopt.experiments.execute import execute
 from cocopt.experiments.plan import make_plan
@@ -40,12 +41,15 @@ def run(
     regret: bool = True,
     comparators: str | Sequence[str] | None = None,
     engine: Literal["local", "dask"] = "local",
+    scheduler: str | None = None,
     chunk: int | None = None,
     tables: bool = True,
+    keep: Literal["trajectories"] | None = None,
 ) -> Result:
     """Plays every algorithm on the same trials of a problem, and measures it against comparators in hindsight.
 
-    With the same seed, the result is the same to the last bit for any number of jobs and either engine.
+    With the same seed, the result is the same to the last bit for any number of jobs and either engine, on one kind of
+    CPU; other kinds agree to 1e-10.
 
     Parameters
     ----------
@@ -68,7 +72,7 @@ def run(
         continues from where it stopped. Functions, and objects of a user's own classes, have no description by which
         their chunks could be recognised, so these are not stored (pass them as ``"file.py:Name"``).
     progress : bool, optional
-        True: a display on standard error; False: none; None: only on a terminal.
+        True: a display on standard error; False: none; None: bars on a terminal and in a notebook, nothing elsewhere.
     regret : bool
         Whether to compute the regret; False for no comparator at all.
     comparators : sequence of str, optional
@@ -77,14 +81,20 @@ def run(
         ``breakpoints=25+50+75``, rounds after which the action changes; with ``switches=2`` at the best two of them),
         "expectation" (constraints on average; with ``rows=max`` of their largest rows). See `cocopt.hindsight`.
     engine : "local" or "dask"
-        Processes of this machine, or a Dask cluster: that of the current client, else the one that Dask's setting
-        ``scheduler-address`` (DASK_SCHEDULER_ADDRESS) names, else a new one on this machine.
+        Processes of this machine, or a Dask cluster: that of ``scheduler``, else that of the current client, else the
+        one that Dask's setting ``scheduler-address`` (DASK_SCHEDULER_ADDRESS) names, else a new one on this machine.
+    scheduler : str, optional
+        With Dask: the address of the scheduler, such as ``"tcp://host:8786"``, or the file that ``dask scheduler
+        --scheduler-file`` wrote.
     chunk : int, optional
         Trials played at once by one learner, and stored together. Default: 100 (25 for a comparator), fewer where their
         data would take more than half a gigabyte. Smaller chunks keep more cores busy where there are few algorithms
         and trials; the numbers agree to 1e-10.
     tables : bool
         Whether to write tables and figures into ``out``, beside the chunks.
+    keep : "trajectories", optional
+        Keeps every point that was played, for `Result.trajectory`: 8 bytes per algorithm, trial, round and dimension,
+        at most 2 GiB.
 
     Raises
     ------
@@ -108,14 +118,22 @@ def run(
             raise InvalidInput(f"{name}: expected True or False, got {describe(value)}")
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInput(f"engine: expected {' or '.join(map(_quoted, ENGINES))}, got {describe(engine)}")
+    if scheduler is not None:
+        if engine != "dask":
+            raise InvalidInput(f'scheduler: expected engine="dask" with it, got engine={_quoted(engine)}')
+        scheduler = check_address(scheduler)
     workers = None if jobs is None else positive_int("jobs", jobs, at_most=MAX_JOBS)
     if not regret and comparators:
         raise InvalidInput(f"regret: expected True with the comparators {comparators}, got False")
     compared = comparators if comparators is not None else ["static"] if regret else []
-    plan = make_plan(problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, comparators=compared)
+    plan = make_plan(
+        problem, algorithms, trials=trials, rounds=rounds, seed=seed, chunk=chunk, comparators=compared, keep=keep
+    )
     store = None if out is None else ChunkStore(out)
     display = show(plan.name, dict.fromkeys(plan.tasks, plan.trials), progress)
-    result = collect(plan, execute(plan, ENGINES[engine], jobs=workers, store=store, display=display))
+    done = execute(plan, ENGINES[engine], jobs=workers, store=store, display=display, scheduler=scheduler)
+    result = collect(plan, done.arrays)
+    result.config["cpu"] = done.cpus
     if out is not None and tables:
         result.save(out)
     return result

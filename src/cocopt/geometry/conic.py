@@ -25,6 +25,7 @@ SHORT_STEP = 1.0  # the share of its size by which such a point may still move: 
 TARGET_GROWTH = 10.0  # by this factor targets become farther away, one after the other
 CLOSE = 10.0  # the distance of a near target: along a curved surface the error becomes a tenth
 UNCHANGED = 1e-6  # a projection from far away that moves by less than this share of its size is final
+LARGER = 10.0  # by so much another unit of length shall exceed that of the distance
 SMALLER = (1e-2, 1e-4)  # how small K ∩ {g ≤ 0} may be, as a share of the size of its points
 
 
@@ -57,6 +58,11 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
         for share in SMALLER:
             if is_far(point, center, share * size):
                 better = _solve_far_target(request, cones, center, share)
+                if better.error <= POSITION:
+                    return better.solution
+        for larger in (math.sqrt(unit * size), size):  # in units of a short distance the data are large
+            if larger > LARGER * unit:
+                better = minimise(request, cones, unit=larger)
                 if better.error <= POSITION:
                     return better.solution
     return optimum.solution

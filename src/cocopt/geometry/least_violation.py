@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.constraints import Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
 from cocopt.geometry.conic import nearly_feasible_point, stacked_cones
 from cocopt.geometry.derived import WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
 from cocopt.geometry.problem import Request
-from cocopt.geometry.scaled import size_of
+from cocopt.geometry.scaled import residuals, size_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
@@ -27,6 +27,7 @@ __all__ = ["LeastViolation", "least_violation"]
 
 MAX_BOXES = 8  # boxes around a set that is known by its projection alone, each larger than the last
 BOX_GROWTH = 100.0
+PROVEN = 1e-7  # residuals of a cone program, in units of order 1, that prove its value
 STRICTLY = 10 * FEASIBILITY  # rows that are negative by more, in their units: whether they can be is answered
 
 
@@ -58,7 +59,10 @@ def least_violation(request: Request, unit: Array) -> LeastViolation | None:
 
 
 def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -> LeastViolation | None:
-    """By a cone program in x and t; rows with unit 0 are not relaxed. None if there is no conic form."""
+    """By a cone program in x and t; rows with unit 0 are not relaxed. None if there is no conic form.
+
+    The least of the violations that were seen, up to the first whose residuals prove it.
+    """
     n, start = K.dim, K.project_unchecked(point)
     cones = stacked_cones(K, constraint, start)
     if cones is None:
@@ -73,10 +77,20 @@ def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -
     cones = row_scaled(cones, start, length)
     # in the rows' own units: b was divided by the length too
     lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
-    size = lifted.matrix.width
-    v = next(candidates(np.zeros(size), np.append(np.zeros(size - 1), 1.0), lifted, rough=False)).x
-    x = K.project_unchecked(start + length * v[:n]) if np.isfinite(v).all() else start
-    return LeastViolation(violation(x), x)
+    P, q = np.zeros(lifted.matrix.width), np.zeros(lifted.matrix.width)
+    q[-1] = 1.0
+    best = LeastViolation(np.inf, start)
+    for candidate in candidates(P, q, lifted, rough=False):
+        v, z = candidate.x, candidate.z
+        if not (np.isfinite(v).all() and np.isfinite(z).all()):
+            continue
+        x = K.project_unchecked(start + length * v[:n])
+        best = min(best, LeastViolation(violation(x), x), key=lambda found: found.value)
+        with ignore_fp_warnings():
+            stationarity, dual_outside, gap, _ = residuals(P, q, lifted, v, z)
+        if max(stationarity, dual_outside, gap) <= PROVEN * max(1.0, abs(float(v[-1]))):
+            break
+    return best if best.value < np.inf else LeastViolation(violation(start), start)
 
 
 def _by_cuts_in_boxes(request: Request, unit: Array) -> LeastViolation | None:

@@ -25,7 +25,7 @@ from cocopt.sparse import SparseMatrix
 from cocopt.threads import matvec
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
-__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "size_of", "values_and_slopes"]
+__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "residuals", "size_of", "values_and_slopes"]
 
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, per FAR_TARGET that the target is away
 INACCURATE = 2 * POSITION  # is added to the error of inaccurate optima: they rank behind all accurate ones
@@ -110,7 +110,7 @@ class ScaledProblem(NamedTuple):
         (K, constraint, *_), unit, (v, z, active, step, _) = self.request, self.unit, candidate
         n = K.dim
         size = max(1.0, float(np.abs(v[:n]).max()))
-        stationarity, dual_outside, gap, outside = self._residuals(v, z)
+        stationarity, dual_outside, gap, outside = residuals(self.P, self.q, self.cones, v, z)
         stationarity = max(stationarity, dual_outside)
         x = self.point(v)
         length = size_of(K, x)
@@ -134,15 +134,14 @@ class ScaledProblem(NamedTuple):
         kind = FeasibleSolution if self.request.projects and violation <= FEASIBILITY else Solution
         return ConicOptimum(kind(x, multipliers, CONVERGED), unit * v[n:], unit * z, active, error)
 
-    def _residuals(self, v: Array, z: Array) -> tuple[float, float, float, float]:
-        """Of stationarity in units of the costs, of the dual cones, of complementarity and of the cones."""
-        (values, columns, starts, _), (kinds, ends, _, _) = self.cones.matrix, layout(self.cones.cones)
-        residuals = np.empty(4)
-        kernels.cone_residuals(
-            self.P, self.q, values, columns, starts, self.cones.b, kinds, ends, v, z, np.empty_like(v), residuals
-        )
-        stationarity, dual_outside, gap, outside = residuals.tolist()
-        return stationarity, dual_outside, abs(gap), outside
+
+def residuals(P: Array, q: Array, cones: Cones, v: Array, z: Array) -> tuple[float, float, float, float]:
+    """Of stationarity in units of the costs, of the dual cones, of complementarity and of the cones."""
+    (values, columns, starts, _), (kinds, ends, _, _) = cones.matrix, layout(cones.cones)
+    found = np.empty(4)
+    kernels.cone_residuals(P, q, values, columns, starts, cones.b, kinds, ends, v, z, np.empty_like(v), found)
+    stationarity, dual_outside, gap, outside = found.tolist()
+    return stationarity, dual_outside, abs(gap), outside
 
 
 def minimise(

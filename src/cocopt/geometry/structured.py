@@ -39,7 +39,10 @@ VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the pr
 FAR = 1e4  # sizes away from which the normal of a conic result is checked
 BESIDE, KINK = 1e-7, 1e-3  # where the slopes differ by more, so little beside x, there is a kink
 NORMAL = 1e-6  # of the distance, what point − x may differ from a normal: curved surfaces multiply the error of x
-NEARER = (1e6, 1e3, 10.0)  # distances of the targets that are tried instead, in sizes; from afar the direction is right
+# distances of the targets that are tried instead, in sizes: from afar the direction is right, and K ∩ {g ≤ 0} may be
+# far smaller than K
+NEARER = (1e6, 1e3, 10.0, 1e-2, 1e-5)
+STAGES = 10.0  # sizes away from which they are tried
 
 
 class Method(NamedTuple):
@@ -142,7 +145,7 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
     try:
         return _solve_near(request, methods)
     except SolverFailure as failure:
-        start = _start_of_stages(request, NEARER[-1])
+        start = _start_of_stages(request, STAGES)
         if start is not None:
             with contextlib.suppress(SolverFailure):  # then the first failure says what happened
                 return _solve_in_stages(request, methods, start)
@@ -153,7 +156,7 @@ def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
     """`solve_trial`, without stages of nearer targets."""
     tried: list[str] = []
     suspected, failure = False, None
-    for method, solution in _solutions(request, methods):
+    for method, solution in _solutions(request, _exact(request, methods)):
         tried.append(method.name)
         if isinstance(solution, SolverFailure):
             failure = solution
@@ -172,6 +175,13 @@ def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
     if isinstance(failure, CutLimit):
         raise failure
     raise SolverFailure(f"project: no method ({', '.join(tried)}) returned a point that passed its optimality check")
+
+
+def _exact(request: Request, methods: Sequence[Method]) -> Sequence[Method]:
+    """The methods, of which cuts are left to black boxes: they know the position to the square root of the violation."""
+    if not (request.K.conic and request.constraint.conic):
+        return methods
+    return [method for method in methods if method.name != "cuts"]
 
 
 def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[Array, Array] | None:
@@ -255,7 +265,7 @@ def _is_normal(request: Request, x: Array, multipliers: Array | None, part: floa
     slopes = constraint.jacobian_unchecked(x)
     for sign in (1.0, -1.0):
         beside = constraint.jacobian_unchecked(x + sign * BESIDE * part * (point - x))
-        if np.abs(beside - slopes).max() > KINK * np.abs(slopes).max():
+        if (np.abs(beside - slopes).max(axis=-1) > KINK * np.abs(slopes).max(axis=-1)).any():  # of each row by itself
             return True
     away = point - x - multipliers @ slopes
     moved = K.project_unchecked(x + part * away) - x
@@ -293,6 +303,9 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         feasible = relative_violation(K, constraint, least.point) <= FEASIBILITY
         violation = 0.0 if feasible else least.value
         relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
+    if not feasible and request.infeasible == "raise":  # the point is not asked for
+        return Projection(least.point, "least", feasible, violation)
+    methods = _exact(request, methods) if feasible else methods
     for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
         if isinstance(solution, Solution) and solution.status == CONVERGED:
             return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 
+from cocopt import html
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -134,6 +135,11 @@ class Loss(ABC):
     def __repr__(self) -> str:
         inner = ", ".join(f"{name} of shape {array.shape}" for name, array in self.data_arrays())
         return f"{type(self).__name__}({inner})"
+
+    def _repr_html_(self) -> str:
+        return html.card(
+            type(self).__name__, html.note("a loss", self.dim, self.batch), dict(self.data_arrays()) or {"": repr(self)}
+        )
 
     #: whether f ≥ 0 everywhere
     nonnegative: ClassVar[bool] = False

@@ -10,6 +10,8 @@ from cocopt.problems.logistic import LogisticRegression as LogisticRegression
 from cocopt.problems.network import Network as Network
 from cocopt.problems.olr import LongRegression as LongRegression
 from cocopt.problems.olr import Regression as Regression
+from cocopt.problems.replay import from_csv as from_csv
+from cocopt.problems.replay import from_frame as from_frame
 from cocopt.problems.spiral import Spiral as Spiral
 from cocopt.problems.static import Static as Static
 from cocopt.problems.svm import WineSVM as WineSVM

@@ -20,7 +20,9 @@ from cocopt.losses import Loss
 from cocopt.sets.base import ConvexSet
 
 __all__ = [
+    "Block",
     "BlockProblem",
+    "Data",
     "MixedConstraint",
     "MixedLoss",
     "Pair",
@@ -28,6 +30,7 @@ __all__ = [
     "Section",
     "check_seed",
     "sections_of",
+    "stack",
     "stack_members",
     "trial_numbers",
 ]
@@ -92,6 +95,9 @@ class Problem:
     agents: int | None = None
     #: what the problem was made with, plain values only
     options: Mapping[str, Any] = {}
+    #: whether trials are played one by one, since they lack feedback in different rounds: `blocks` of one trial then
+    #: reveals losses and constraints without the axis of trials
+    one_by_one: bool = False
     #: the name under which results are filed, by default that of the class
     name: str
 
@@ -111,6 +117,16 @@ class Problem:
         diameter = self.K.diameter if self.K.bounded else None
         constants = {"lipschitz": lipschitz, "diameter": diameter, "bound": self.bound, "slack": self.slack}
         return {name: value for name, value in constants.items() if value is not None}
+
+    @property
+    def identity(self) -> Any:
+        """What distinguishes its data from those of every other problem, as JSON; None if it cannot say."""
+        own = type(self).__module__.startswith("cocopt.")
+        return {"problem": self.name, "options": self.options} if own else None
+
+    def check_size(self, trials: int, rounds: int) -> None:
+        """Raises an error if there are not so many different trials, or rounds; by default there are."""
+        return
 
     def initial(self, rng: np.random.Generator) -> ArrayLike:
         """x_1 of one trial, a point of K, or one per agent; by default the projection of 0."""
@@ -306,7 +322,7 @@ class MixedConstraint(Constraint):
 
 def stack_members(losses: NDArray[Any], constraints: NDArray[Any]) -> Pair:
     """Arrays of losses and of constraints as one loss and one constraint, with the axes of the arrays."""
-    return _stack(losses, MixedLoss), _stack(constraints, MixedConstraint)
+    return stack(losses, MixedLoss), stack(constraints, MixedConstraint)
 
 
 def sections_of(pairs: Iterable[Pair], reveal: Callable[..., Pair] = stack_members) -> Iterator[Section]:
@@ -334,7 +350,7 @@ def _stack_nested(flat: list[Any], shape: tuple[int, ...]) -> Constraint | None:
     if not isinstance(first, Stack) or not all(type(one) is Stack and one.is_alike(first) for one in flat):
         return None
     parts = [_as_objects([one.members[i] for one in flat], shape) for i in range(len(first.members))]
-    return first.with_members([_stack(part, MixedConstraint) for part in parts])
+    return first.with_members([stack(part, MixedConstraint) for part in parts])
 
 
 def _as_objects(members: list[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -344,7 +360,7 @@ def _as_objects(members: list[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return array.reshape(shape)
 
 
-def _stack(members: NDArray[Any], mixed: Callable[[NDArray[Any]], Any]) -> Any:
+def stack(members: NDArray[Any], mixed: Callable[[NDArray[Any]], Any]) -> Any:
     """An array of losses, or of constraints, as one object with the axes of the array as its leading axes.
 
     That is an object of the same class if the members have the same layout, else one of the class ``mixed``.

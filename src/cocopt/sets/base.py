@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from cocopt import html
 from cocopt.arrays import (
     Array,
     ArrayLike,
@@ -314,6 +315,13 @@ class ConvexSet(ABC):
         except TypeError:
             inner = f"dim={self.dim}"
         return f"{type(self).__name__}({inner})"
+
+    def _repr_html_(self) -> str:
+        try:
+            arguments = {name: value for name, value in self.parameters().items() if name != "dim"}
+        except TypeError:  # it does not say
+            arguments = {}
+        return html.card(type(self).__name__, f"a set of dimension {self.dim}, diameter {self.diameter:.6g}", arguments)
 
 
 def as_center(center: ArrayLike, dim: int | None) -> Array:

@@ -21,6 +21,7 @@ def factorise_sparse(point: NewtonPoint) -> Callable[[Array], Array] | None:
     Unknowns are eliminated in the order of the numbers of their entries: dense rows and columns come last.
     """
     from scipy import sparse
+    from scipy.sparse.csgraph import structural_rank
     from scipy.sparse.linalg import splu
 
     entries = _entries(point)
@@ -29,6 +30,9 @@ def factorise_sparse(point: NewtonPoint) -> Callable[[Array], Array] | None:
     place = np.empty_like(order)
     place[order] = np.arange(size)
     matrix = sparse.csc_array((values, (place[rows], place[columns])), shape=(size, size))
+    matrix.eliminate_zeros()
+    if structural_rank(matrix) < size:  # SuperLU would write beyond its memory
+        return None
     try:
         lu = splu(matrix, permc_spec="NATURAL")
     except RuntimeError:  # singular

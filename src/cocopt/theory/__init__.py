@@ -5,7 +5,7 @@ point of K satisfies every constraint. `bounds` and the certificate are for CLAS
 
     x_{t+1} = P_{K ∩ {g_t ≤ 0}}( x_t − η_t ∇f_t(x_t) );
 
-the other functions are for its rivals; `dynamic_bounds`, on the regret against a comparator that moves, for both.
+the other functions are for other algorithms; `dynamic_bounds`, on the regret against a comparator that moves, for all.
 
 Which violation to bound? With T rounds and |g_t| ≤ B over K,
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import html
 from cocopt.arrays import as_floats, as_plain, as_shape, describe, ignore_fp_warnings, scalar
 from cocopt.errors import InvalidInput, StateError
 from cocopt.metrics import CompensatedSum, Value
@@ -279,3 +280,9 @@ class Certificate:
         if np.all(valid):
             return f"Certificate({shown}{value.size} trials)"
         return f"Certificate({shown}{valid.sum()} trials; void in {np.sum(~valid)}: {'; '.join(self.reasons)})"
+
+    def _repr_html_(self) -> str:
+        statement = repr(self).removeprefix("Certificate(").removesuffix(")")
+        _, diameter, modulus = self._assumed
+        convexity = {"modulus of strong convexity": modulus} if modulus else {}
+        return html.card("Certificate", statement, {"diameter of K": diameter, **convexity})

@@ -135,7 +135,7 @@ def table(race: Callable[..., dict[str, float]], row: Callable[..., dict[str, An
     start, rounds = data(TRIALS)
     few = [tuple(part[:1] for part in parts) for parts in rounds[:CVXPY_ROUNDS]]
     figures = []
-    for name, rival, target in [
+    for name, peer, target in [
         ("CLASP", "loop around daqp.solve", 8),
         ("RECOO", "loop around daqp.solve", 8),
         ("CLASP-F", "loop around np.clip", 4),
@@ -147,6 +147,6 @@ def table(race: Callable[..., dict[str, float]], row: Callable[..., dict[str, An
         contestants["cvxpy"] = by_loop(name, start[:1], few, *with_cvxpy())
         best = best_times(contestants, repeat)  # in turn, so that a slow moment of the machine slows all
         ours = best["cocopt"] / (TRIALS * len(rounds))
-        figures.append(row(f"{name}, batch of 100", rival, target, ours, best["loop"] / (TRIALS * len(rounds))))
+        figures.append(row(f"{name}, batch of 100", peer, target, ours, best["loop"] / (TRIALS * len(rounds))))
         figures.append(row(f"{name}, batch of 100", "loop around DPP CVXPY", 1000, ours, best["cvxpy"] / len(few)))
     return figures
