@@ -184,6 +184,16 @@ def test_the_reference_has_every_public_name_once(site: dict[str, ModuleType]) -
     assert "## `cocopt run`" in pages["95-command-line.md"]
 
 
+@pytest.mark.docs
+def test_links_in_docstrings_lead_to_the_reference(site: dict[str, ModuleType]) -> None:
+    names = {name for found in site["api_pages"].public_names().values() for name in found}
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
+    links = [link for text in texts for link in site["docstrings"].LINK.findall(text)]
+    assert len(links) > 50
+    targets = {target or text for text, target in links}
+    assert {target for target in targets if not {target, target.rpartition(".")[0]} & names} == set()
+
+
 def test_docstrings_become_markup(site: dict[str, ModuleType]) -> None:
     text = """|x| of [`cocopt.CLASP`][] and [`it`][cocopt.OFW], not `|x|`; coef_ ends here:
 
@@ -220,6 +230,13 @@ def test_links_are_seen_from_the_page_of_the_site(site: dict[str, ModuleType]) -
     )
     found = site["sources"].relinked(text, ROOT / "CONTRIBUTING.md", docs / "contributing.md", docs)
     assert found == "[](pool.md#speed) [b](changelog.md) [c](https://x.org/y) [d](#here) [e](../examples/service.py)"
+
+
+def test_pages_that_no_list_names_are_guides(site: dict[str, ModuleType]) -> None:
+    start = "# Title\n```{toctree}\n:caption: Start\n\na\n```\n"
+    index = start + "```{toctree}\n:caption: How-to guides\n\nb\n```\n"
+    found = site["sources"].with_all_pages(index, ["index", "d", "a", "b", "c"])
+    assert found == start + "```{toctree}\n:caption: How-to guides\n\nb\nc\nd\n```\n"
 
 
 def test_broken_links_and_downloads_of_a_site_are_found(

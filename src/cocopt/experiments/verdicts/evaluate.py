@@ -13,12 +13,12 @@ from cocopt.arrays import describe, positive_int
 from cocopt.errors import InvalidInput
 from cocopt.experiments.results import Result
 from cocopt.experiments.runner import run
-from cocopt.experiments.verdicts.checks import NAMES, Finding
-from cocopt.experiments.verdicts.claims import CLAIMS, STEP_MATCHED, Claim
+from cocopt.experiments.verdicts.checks import NAMES, Check, Finding, format_estimate
+from cocopt.experiments.verdicts.claims import CLAIMS, STEP_MATCHED, Claim, Note
 from cocopt.experiments.verdicts.cost import Cost, find_costs, measure
 from cocopt.experiments.verdicts.estimates import Estimate, mean_ratio
 from cocopt.experiments.verdicts.rules import DEPENDS, Verdict
-from cocopt.experiments.verdicts.settings import GAMMA, HALF_STEP, QUEUE, Sample, Setting
+from cocopt.experiments.verdicts.settings import Sample, Setting, half_step, other_gamma, other_queue
 from cocopt.problems import get
 
 __all__ = ["Judged", "Outcome", "Runs", "StepMatched", "judge", "judge_all", "judge_costs", "match_steps"]
@@ -46,7 +46,7 @@ class Runs:
     seeds: int = 5
     rounds: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    results: dict[tuple[str, int], Result] = field(default_factory=dict)
+    results: dict[tuple[str, int, int], Result] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.trials = positive_int("trials", self.trials)
@@ -63,29 +63,25 @@ class Runs:
 
     def prepare(self, settings: Iterable[Setting]) -> None:
         """Runs all algorithms of these settings, problem by problem."""
-        needed: dict[str, dict[str, Setting]] = {}
+        needed: dict[tuple[str, int], dict[str, Setting]] = {}
         for setting in settings:
             for spec in setting.parts.values():
-                needed.setdefault(setting.problem, {})[str(spec)] = setting
-        for problem, labels in needed.items():
+                needed.setdefault((setting.problem, setting.factor), {})[str(spec)] = setting
+        for (problem, factor), labels in needed.items():
             regret = next(iter(labels.values())).needs_regret
+            trials = self.trials if factor == 1 else max(3, self.trials // 5)
+            rounds = factor * self.rounds_of(problem)
+            more: dict[str, Any] = {"regret": regret, "tables": False, "chunk": _CHUNK, **self.options}
             for seed in range(self.seeds):
-                self.results[problem, seed] = run(
-                    problem,
-                    sorted(labels),
-                    self.trials,
-                    self.rounds_of(problem),
-                    seed,
-                    regret=regret,
-                    tables=False,
-                    chunk=_CHUNK,
-                    **self.options,
-                )
+                self.results[problem, factor, seed] = run(problem, sorted(labels), trials, rounds, seed, **more)
 
     def sample(self, setting: Setting, seed: int | None = None) -> Sample:
-        """What the setting's algorithms did with one seed, or with all."""
+        """What the setting's algorithms did with one seed, or with all; they are run if they have not been."""
+        known = self.results.get((setting.problem, setting.factor, 0))
+        if known is None or not {str(spec) for spec in setting.parts.values()} <= {*known.algorithms}:
+            self.prepare([setting])
         seeds = range(self.seeds) if seed is None else [seed]
-        return Sample(setting, [self.results[setting.problem, own] for own in seeds])
+        return Sample(setting, [self.results[setting.problem, setting.factor, own] for own in seeds])
 
 
 class Outcome(NamedTuple):
@@ -95,6 +91,12 @@ class Outcome(NamedTuple):
     finding: Finding
     verdict: Verdict
     changed: tuple[Outcome, ...] = ()
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict; where it depends on the seed, also what all trials say together."""
+        together = f"; all together: {self.finding.answer}" if self.verdict.short == DEPENDS else ""
+        return f"{self.verdict}{together}"
 
 
 class Judged(NamedTuple):
@@ -113,7 +115,7 @@ class Judged(NamedTuple):
         verdicts = [outcome.verdict for outcome in self.outcomes]
         kinds = [verdict.short for verdict in verdicts]
         if len(set(kinds)) == 1:
-            return str(verdicts[0]) if len(verdicts) == 1 else kinds[0]
+            return self.outcomes[0].verdict_text if len(verdicts) == 1 else kinds[0]
         order = ("agrees", "disagrees", "undecided", DEPENDS)
         counts = [(kind, kinds.count(kind)) for kind in order if kind in kinds]
         first, *others = [f"{kind} in {count}" for kind, count in counts]
@@ -137,23 +139,34 @@ def judge(claim: Claim, runs: Runs) -> Judged:
     """The verdict on a claim; where it does not agree, and in its first setting, also after single changes."""
     outcomes = []
     for at, setting in enumerate(claim.settings):
-        outcome = _outcome(setting.label, claim, setting, runs)
+        outcome = _outcome(claim.check, setting, runs)
         if at == 0 or not outcome.verdict.agrees:
-            outcome = outcome._replace(changed=tuple(_changed_outcomes(claim, setting, runs)))
+            longer = not outcome.verdict.agrees
+            outcome = outcome._replace(changed=tuple(_changed_outcomes(claim, setting, runs, longer=longer)))
         outcomes.append(outcome)
-    return Judged(claim.name, claim.source, claim.words, claim.check.reading, tuple(outcomes))
+    return Judged(claim.name, claim.source, claim.words, claim.check.reading, tuple(outcomes), _note(claim.note, runs))
 
 
-def _outcome(label: str, claim: Claim, setting: Setting, runs: Runs) -> Outcome:
-    answers = [claim.check.find(runs.sample(setting, seed)).answer for seed in range(runs.seeds)]
-    return Outcome(label, claim.check.find(runs.sample(setting)), Verdict(tuple(answers)))
+def _outcome(check: Check, setting: Setting, runs: Runs) -> Outcome:
+    answers = [check.find(runs.sample(setting, seed)).answer for seed in range(runs.seeds)]
+    return Outcome(setting.label, check.find(runs.sample(setting)), Verdict(tuple(answers)))
 
 
-def _changed_outcomes(claim: Claim, setting: Setting, runs: Runs) -> Iterable[Outcome]:
+def _note(note: Note | None, runs: Runs) -> str:
+    if note is None:
+        return ""
+    outcome = _outcome(note.check, note.setting, runs)
+    size = Estimate(*(-number for number in outcome.finding.estimate))
+    figure = format_estimate(Estimate(size.value, size.high, size.low))
+    return note.words.format(figure=figure) if outcome.verdict.agrees else ""
+
+
+def _changed_outcomes(claim: Claim, setting: Setting, runs: Runs, *, longer: bool) -> Iterable[Outcome]:
+    """Of each change; of those with more rounds only if ``longer``."""
     for change in claim.changes:
-        changed = change.apply(setting, runs.rounds_of(setting.problem))
-        if changed is not None:
-            yield _outcome(change.label, claim, changed, runs)
+        changed = change(setting, runs.rounds_of(setting.problem))
+        if changed is not None and (longer or changed.factor == 1):
+            yield _outcome(claim.check, changed, runs)
 
 
 def match_steps(label: str, setting: Setting, metric: str, runs: Runs) -> StepMatched:
@@ -162,14 +175,13 @@ def match_steps(label: str, setting: Setting, metric: str, runs: Runs) -> StepMa
     factors = _factors(setting, metric, runs)
     plain = runs.sample(setting).final("RECOO", metric)
     queue, gamma = (
-        mean_ratio(runs.sample(change.apply(setting, 0) or setting).final("RECOO", metric), plain)
-        for change in (QUEUE, GAMMA)
+        mean_ratio(runs.sample(change(setting)).final("RECOO", metric), plain) for change in (other_queue, other_gamma)
     )
     return StepMatched(label, NAMES[metric], *factors, queue, gamma, causes.pop() if len(causes) == 1 else DEPENDS)
 
 
 def _factors(setting: Setting, metric: str, runs: Runs, seed: int | None = None) -> tuple[Estimate, Estimate, Estimate]:
-    sample, half = runs.sample(setting, seed), runs.sample(HALF_STEP.apply(setting, 0) or setting, seed)
+    sample, half = runs.sample(setting, seed), runs.sample(half_step(setting), seed)
     clasp, recoo, slower = sample.final("CLASP", metric), sample.final("RECOO", metric), half.final("CLASP", metric)
     return mean_ratio(clasp, recoo), mean_ratio(clasp, slower), mean_ratio(slower, recoo)
 
@@ -211,22 +223,23 @@ def judge_costs(costs: Sequence[Cost], rounds: tuple[int, int]) -> list[Judged]:
     }.get(rows.verdict.short, "Whether keeping all rows would make it so is not settled")
     note = (
         f"{kept}: one projection onto all rows so far, none left out, takes {rows.finding.figure} times as long after "
-        f"9/10 of the rounds as after 1/10. Our Switch keeps the rows that can still bind near its point, and its "
-        "projections are exact all the same ([decision 6](decisions/0006-persistent-constraints-by-nearby-rows.md))."
+        f"{9 * many // 50} rounds as after {many // 50}. Our Switch evaluates only rows that can bind near its "
+        "point, and its projections are exact all the same "
+        "([decision 6](decisions/0006-persistent-constraints-by-nearby-rows.md))."
     )
     texts = (
         (
             "Switch: a round costs more",
             "section 7.1, figure 1",
             "A round of Switch costs more than a round of CLASP.",
-            f"its time over {few} rounds, divided by CLASP's, is above 1",
+            f"the median of its times of {few} rounds, divided by that of CLASP, is above 1",
             "",
         ),
         (
             "Switch: ever more expensive",
             "appendix A.4.1",
             "With every round Switch's projections become more expensive, too much so for many rounds.",
-            f"its time in the last fifth of {many} rounds is at least twice that in the first fifth",
+            f"the median time of a round in the last fifth of {many} rounds is at least twice that in the first fifth",
             note,
         ),
         (
@@ -256,13 +269,15 @@ def judge_all(runs: Runs, claims: Sequence[Claim] | None = None) -> Findings:
     """Runs whatever is needed, and judges every claim (by default those of CLAIMS)."""
     claims = CLAIMS if claims is None else claims
     settings = [setting for claim in claims for setting in claim.settings]
+    settings += [claim.note.setting for claim in claims if claim.note is not None]
     for claim in claims:
         for setting in claim.settings:
             rounds = runs.rounds_of(setting.problem)
-            settings += [changed for change in claim.changes if (changed := change.apply(setting, rounds)) is not None]
+            changed = [change(setting, rounds) for change in claim.changes]
+            settings += [own for own in changed if own is not None and own.factor == 1]  # longer ones only where needed
     matched = [(label, setting) for label, setting in STEP_MATCHED if _is_needed(setting, settings)]
     for _, setting in matched:
-        settings += [changed for change in (HALF_STEP, QUEUE, GAMMA) if (changed := change.apply(setting, 0))]
+        settings += [change(setting) for change in (half_step, other_queue, other_gamma)]
     runs.prepare(settings)
     many = runs.rounds_of("olr-long")
     costs = [measure(seed, many) for seed in range(runs.seeds)]

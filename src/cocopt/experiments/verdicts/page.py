@@ -45,8 +45,9 @@ _SETTINGS = """## Settings of the regression
 
 *Rows* are those that CLASP, RECOO and Switch use; *G and D* bound gradients and diameter, for AdaGrad and Switch. The
 paper's text and its authors' public code differ in the loss, the noise, these constants and RECOO's γ, so both are run,
-with steps in between. About rows the text can be read either way: the experiment speaks of the maximum of four rows,
-section 6 of projecting onto the largest one. CLASP's step is 1/√t in all of them, RECOO's is 1/(2√t).
+with two settings in between. About rows the text can be read either way: the experiment speaks of the maximum of four
+rows, section 6 of projecting onto the largest one. CLASP's step is 1/√t in all of them, RECOO's is 1/(2√t). The time of
+RECOO's queue in the last setting, and the exponent of its γ, are those of the authors' code for the drone.
 
 On the wines a round has one row, and text and code have the same loss. There the second setting has RECOO's γ and queue
 as in the authors' code of the regression. Not reproduced: in their notebook of the wines RECOO penalises another
@@ -64,7 +65,14 @@ def page_text(findings: Findings, command: str) -> str:
         What writes it.
     """
     judged = [*findings.claims, *findings.costs]
-    parts = [_HEAD, _configuration(findings.runs, command), "## Summary\n", summary_table(judged), _SETTINGS]
+    parts = [
+        _HEAD,
+        _configuration(findings.runs, command),
+        "## Summary\n",
+        _counts(judged),
+        summary_table(judged),
+        _SETTINGS,
+    ]
     if findings.step_matched:
         parts += [_STEPS, _step_table(findings.step_matched), _step_words(findings.step_matched)]
     parts.append("## Claim by claim\n")
@@ -79,6 +87,17 @@ def _configuration(runs: Runs, command: str) -> str:
         f"To run it again: `{command}`. That is {runs.trials} trials with {seeds}; rounds: {rounds}.\n"
         "All figures but the times of Switch are the same on every run; these were measured in turn in one process, "
         "and only their ratios are shown.\nFinished chunks are kept, so that an interrupted run continues.\n"
+    )
+
+
+def _counts(judged: Sequence[Judged]) -> str:
+    """How many claims agree in all settings, in some, in none."""
+    agreeing = [sum(outcome.verdict.agrees for outcome in own.outcomes) for own in judged]
+    every = sum(count == len(own.outcomes) for count, own in zip(agreeing, judged, strict=True))
+    none = sum(count == 0 for count in agreeing)
+    return (
+        f"Of {len(judged)} claims {every} agree in every setting, {len(judged) - every - none} in some settings and "
+        f"{none} in none.\n"
     )
 
 
@@ -128,15 +147,18 @@ def _detail(judged: Judged) -> str:
     lines = [f"### {judged.name}\n", f"{judged.words} ({_capitalised(judged.source)}.)\n"]
     lines.append(f"Agrees if {judged.reading}.\n")
     rows = [
-        [outcome.label, outcome.finding.what, outcome.finding.figure, str(outcome.verdict)]
+        [outcome.label, outcome.finding.what, outcome.finding.figure, outcome.verdict_text]
         for outcome in judged.outcomes
     ]
     lines.append(_table(["setting", "figure", "value (95 % interval)", "verdict"], rows))
     shown = [outcome for outcome in judged.outcomes if outcome.changed]
-    lines += [reason(outcome) + "\n" for outcome in shown]
+    sentences: dict[str, list[str]] = {}
+    for outcome in shown:
+        sentences.setdefault(reason(outcome), []).append(outcome.label)
+    lines += [f"**{_capitalised('; '.join(labels))}**: {sentence}\n" for sentence, labels in sentences.items()]
     if shown:
         changed = [
-            [outcome.label, own.label, own.finding.what, own.finding.figure, str(own.verdict)]
+            [outcome.label, own.label, own.finding.what, own.finding.figure, own.verdict_text]
             for outcome in shown
             for own in outcome.changed
         ]
@@ -150,17 +172,17 @@ def reason(outcome: Outcome) -> str:
     """What the verdict of one setting depends on, as far as single changes show it."""
     agreeing = [own.label for own in outcome.changed if own.verdict.agrees]
     others = [own.label for own in outcome.changed if not own.verdict.agrees]
-    where = f"**{_capitalised(outcome.label)}**: {outcome.verdict.short}"
+    verdict = outcome.verdict.short
     if outcome.verdict.agrees:
         if not others:
-            return f"{where}, and also after each of the changes below."
-        return f"{where}, but no longer once {_either(others)}."
+            return f"{verdict}, and also after each of the changes below."
+        return f"{verdict}, but no longer with every seed once {_either(others)}."
     if agreeing:
-        return f"{where}. The reason: it agrees once {_either(agreeing)}."
-    nearest = min(outcome.changed, key=lambda own: own.finding.distance)
-    if nearest.finding.distance < outcome.finding.distance:
-        return f"{where}. None of the changes below makes it agree; it comes nearest once {nearest.label}."
-    return f"{where}. None of the changes below makes it agree, or brings it nearer."
+        return f"{verdict}. The reason: it agrees once {_either(agreeing)}."
+    closest = min(outcome.changed, key=lambda own: own.finding.distance)
+    if closest.finding.distance < outcome.finding.distance:
+        return f"{verdict}. None of the changes below makes it agree; it comes nearest once {closest.label}."
+    return f"{verdict}. None of the changes below makes it agree with every seed, or brings its figure nearer."
 
 
 def _either(labels: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from cocopt.experiments.verdicts.estimates import Estimate
 
-__all__ = ["Answer", "Verdict", "above", "all_of", "below", "within"]
+__all__ = ["Verdict", "above", "all_of", "below", "within"]
 
 Answer: TypeAlias = Literal["agrees", "disagrees", "undecided"]
 
