@@ -235,9 +235,7 @@ def test_docstrings_become_markup(site: dict[str, ModuleType]) -> None:
 
 def test_links_are_seen_from_the_page_of_the_site(site: dict[str, ModuleType]) -> None:
     docs = ROOT / "docs"
-    text = (
-        "[docs/pool.md](docs/pool.md#speed) [b](CHANGELOG.md) [c](https://x.org/y) [d](#here) [e](examples/service.py)"
-    )
+    text = "[docs/pool.md](docs/pool.md#speed) [b](CHANGELOG.md) [c](https://x.org/y) [d](#here) [e](src/README.md)"
     found = site["sources"].relinked(text, ROOT / "CONTRIBUTING.md", docs / "contributing.md", docs)
     assert found == "[](pool.md#speed) [b](changelog.md) [c](https://x.org/y) [d](#here) [e](path:../src/README.md)"
 
