@@ -24,9 +24,10 @@ CURVED = [
     ("curved", ("box",), ("diagonal Quadratic",), LARGE),
     ("curved", ("box", "simplex", "ball"), ("Quadratic", "SecondOrder"), LARGE),
     ("curved", ("l1ball", "ellipsoid"), ("affine", "NormBall"), USUAL),
-    ("curved", ("box", "simplex"), ("NormBall + 8 rows", "Quadratic + 8 rows"), USUAL),
-    ("hinge prox", ("box", "ball", "simplex"), ("NormBall",), SMALL),
-    ("hinge prox", ("box",), ("diagonal Quadratic", "Quadratic", "SecondOrder"), SMALL),
+    ("curved", ("box", "simplex"), ("NormBall + 8 rows", "Quadratic + 8 rows", "SecondOrder + 8 rows"), USUAL),
+    ("curved", ("box",), ("diagonal Quadratic + 8 rows",), USUAL),
+    ("hinge prox", ("box", "ball", "simplex"), ("NormBall", "Quadratic"), SMALL),
+    ("hinge prox", ("box",), ("diagonal Quadratic", "SecondOrder"), SMALL),
     ("conic", ("box", "simplex"), ("3 curved rows",), USUAL),
     ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
     ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
@@ -86,6 +87,7 @@ def all_cells() -> Iterator[Cell]:
     yield Cell("black box", "box", "smooth Function", 20, 1, 1)
     yield Cell("black box", "box", "smooth Function", 100, 1, 1)
     yield Cell("black box", "box", "ℓ1 Function", 100, 1, 1)
+    yield Cell("black box", "simplex", "ℓ1 Function", 100, 1, 1)
     yield Cell("black box", "box", "from_cvxpy", 10, 1, 1)
     yield Cell("stream", "box", "CLASP, all rows", 10, 4, 1)
     yield Cell("stream", "box", "CLASP, all rows", 10, 4, 100)
@@ -184,7 +186,7 @@ def _projections(problems: Problems, together: bool) -> Contest:
 def _black_box(cell: Cell, trials: int) -> Problems:
     """The quadratic, or the turnover, of a structured problem, known by value and subgradient alone."""
     structured = table_problems.curved(
-        "box", "Norm1" if cell.constraint == "ℓ1 Function" else "Quadratic", cell.n, trials
+        cell.set, "Norm1" if cell.constraint == "ℓ1 Function" else "Quadratic", cell.n, trials
     )
 
     def build(i: int) -> Any:

@@ -220,6 +220,8 @@ DRAWS: dict[str, list[Draw]] = {
     "NormInf": [norm_inf],
     "NormBall + 8 rows": [norm_ball, few_rows],
     "Quadratic + 8 rows": [quadratic, few_rows],
+    "SecondOrder + 8 rows": [second_order, few_rows],
+    "diagonal Quadratic + 8 rows": [diagonal, few_rows],
     "3 curved rows": [norm_ball, quadratic, second_order],
 }
 

@@ -33,7 +33,8 @@ RATIOS: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], float, flo
     (("curved", "hinge prox"), ("simplex",), ("NormBall",), 50, 3),
     (("curved", "hinge prox"), ("box", "simplex", "ball"), ("Quadratic", "SecondOrder"), 20, 2),
     (("curved",), ("l1ball", "ellipsoid"), ("affine", "NormBall"), 30, 3),
-    (("curved",), ("box", "simplex"), ("NormBall + 8 rows", "Quadratic + 8 rows"), 10, 2),
+    (("curved",), ("box", "simplex"), ("NormBall + 8 rows", "Quadratic + 8 rows", "SecondOrder + 8 rows"), 10, 2),
+    (("curved",), ("box",), ("diagonal Quadratic + 8 rows",), 10, 2),
 ]
 #: single cells: by set and constraint or number of rows
 SINGLE = {
@@ -43,6 +44,7 @@ SINGLE = {
     ("sparse", "box", "affine"): Target(ratio=1 / 1.5),
     ("black box", "box", "smooth Function"): Target(ratio=1 / 5),
     ("black box", "box", "ℓ1 Function"): Target(microseconds=50_000),
+    ("black box", "simplex", "ℓ1 Function"): Target(microseconds=50_000),
     ("black box", "box", "from_cvxpy"): Target(ratio=1),
 }
 STREAM = {(1, "CLASP, all rows"): 2.0, (100, "CLASP, all rows"): 6.0, (100, "CLASP, worst row"): 10.0}

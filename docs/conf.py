@@ -41,7 +41,10 @@ autosummary_context = docstrings.template_context(api_pages.public_names())
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Arrays", "Step")}
+autodoc_type_aliases = {
+    name: name
+    for name in ("Array", "ArrayLike", "Arrays", "BatchConstraint", "ConstraintOf", "LossOf", "Step", "Value")
+}
 add_module_names = False
 python_maximum_signature_line_length = 88
 numpydoc_show_class_members = False  # the pages of classes list their members themselves

@@ -29,11 +29,12 @@ from cocopt import constraints
 from cocopt.errors import CocoptError, InfeasibleRound
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Description = tuple[Any, ...]
 
 FEASIBILITY, POSITION, OPTIMALITY = 1e-9, 1e-7, 1e-9  # as docs/design.md promises
 ROUNDING = 4e-16  # of its distance, by what rounding changes a target
-MAX_NORMALS = 200  # how many normals of an apex are made
+MAX_NORMALS = 30  # how often normals of an apex are made
 BEYOND = 1e8  # sizes away from which targets may be refused, where surfaces are curved
 VANISHING = 1e-4  # of its terms at the scale of K: below that a row is judged in these
 BINDS = 2e-9  # a slack below this share of its unit binds
@@ -328,12 +329,6 @@ def row_count(g: Description) -> int:
     return len(g[2]) if g[0] in ("Affine", "Equality") else 1
 
 
-def is_polyhedral(part: Description) -> bool:
-    if part[0] in ("Product", "Intersection", "Stack"):
-        return all(is_polyhedral(inner) for inner in part[1])
-    return part[0] not in ("Ball", "Ellipsoid", "NormBall", "Quadratic", "SecondOrder", "LogSumExp")
-
-
 # ------------------------------------------------------------------------------------------------------- the judge
 
 
@@ -362,9 +357,7 @@ class Caps(NamedTuple):
     of: Array  # (rows,), or one number
     shared: bool
 
-    def groups(
-        self, all_of: Block, share: float
-    ) -> tuple[NDArray[np.bool_], list[tuple[NDArray[np.bool_], float, bool]]]:
+    def groups(self, all_of: Block, share: float) -> tuple[Flags, list[tuple[Flags, float, bool]]]:
         """What binds, and the groups with a bound: whose they are, the bound, and whether it is attained.
 
         It is where a row is positive. Of the pieces of such rows those bind that are the largest.
@@ -458,20 +451,24 @@ def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps |
     order = np.flatnonzero(binds)
     columns = np.vstack([full[order], *slacks])
     cones = [(at, *data) for at, data in apex.items() if binds[at]]
+    owner = np.append(order, np.full(len(slacks), -1))
     for _ in range(MAX_NORMALS):
         multipliers, left = best_multipliers(columns, target, low)
         step = newton_step(columns, multipliers, left, [hessian.get(i) for i in order], x)
         if step <= allowed or not cones:
             return step
         made = []
-        for at, A, c in cones:  # of all normals of the apex the one that is nearest to what is left
-            w = A @ left[:n]
-            normal = full[at].copy()
-            normal[:n] = (w / max(float(np.linalg.norm(w)), 1e-300)) @ A - c
-            made.append(normal)
-        if max(float(normal @ left) for normal in made) <= EPS * float(np.linalg.norm(target)):
+        for at, A, c in cones:  # of all normals Aᵀw − c, ‖w‖ = 1, those nearest to what is left, and to what is borne
+            own = (owner >= at) & (owner < at + 2 * len(A))
+            borne = (left + multipliers[own] @ columns[own])[:n]
+            for w in (A @ left[:n], np.linalg.lstsq(np.vstack([A, -c]).T, borne, rcond=1e-12)[0][: len(A)]):
+                normal = full[at].copy()
+                normal[:n] = (w / max(float(np.linalg.norm(w)), 1e-300)) @ A - c
+                made.append((at, normal))
+        if max(float(normal @ left) for _, normal in made) <= EPS * float(np.linalg.norm(target)):
             return step
-        columns = np.vstack([columns, made])
+        columns = np.vstack([columns, [normal for _, normal in made]])
+        owner = np.append(owner, [at for at, _ in made])
     return step
 
 
@@ -531,7 +528,8 @@ def newton_step(columns: Array, multipliers: Array, left: Array, hessians: list[
     inner = along @ left
     # what is left across the surfaces no multiplier removes
     rest = left - along.T @ inner
-    step = along.T @ np.linalg.solve(along @ metric @ along.T, inner) if len(along) else np.zeros_like(left)
+    curvatures, axes = np.linalg.eigh(along @ metric @ along.T)
+    step = (axes.T @ inner) / np.maximum(curvatures, 1.0)  # (none is less, but for rounding)
     return float(np.linalg.norm(step) + np.linalg.norm(rest))
 
 

@@ -240,6 +240,12 @@ def test_an_empty_quadratic_or_ellipsoidal_round() -> None:
     found = solve_projection(K, constraints.Affine([1.0, 0.0], -3.0), [1.0, 1.0], infeasible="nearest")
     np.testing.assert_allclose(found.point, [-2.0, 0.0], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.least_violation, 1.0, rtol=1e-12)
+    found = solve_projection(
+        L1Ball(0.0, 1.0, dim=2), constraints.Affine([1.0, 0.5], -3.0), [1.0, 1.0], infeasible="nearest"
+    )
+    assert found.method == "curved"  # the corner where the row is least
+    np.testing.assert_array_equal(found.point, [-1.0, 0.0])
+    np.testing.assert_allclose(found.least_violation, 2.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", SETS)
@@ -384,3 +390,84 @@ def test_many_coordinates(kind: str) -> None:
     found = solve_projection(K, constraints.NormBall(c, radius), y)
     np.testing.assert_allclose(found.point, curved.norm_ball_prox(project, y, c, radius), rtol=0, atol=1e-10)
     assert found.method == "curved"
+
+
+def bounds_and_sum(kind: str, n: int, rng: np.random.Generator) -> tuple[Any, Array, Array, float | None]:
+    """A set that is bounds with or without a sum, and these."""
+    match kind:
+        case "Box":
+            lower, upper = -rng.uniform(0.2, 1, n), rng.uniform(0.2, 1, n)
+            return Box(lower, upper), lower, upper, None
+        case "Simplex":
+            return Simplex(n, 1.5), np.zeros(n), np.full(n, np.inf), 1.5
+    caps = rng.uniform(1.5 / n, 3.0 / n, n)
+    return CappedSimplex(n, caps, 1.2), np.zeros(n), caps, 1.2
+
+
+BOUNDS = ("Box", "Simplex", "CappedSimplex")
+
+
+@pytest.mark.parametrize("weight", [np.inf, 0.0, 0.05, 0.5])
+@pytest.mark.parametrize("far", [1.0, 100.0])
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_a_ball_of_the_1_norm_against_bisection(kind: str, far: float, weight: float) -> None:
+    rng = np.random.default_rng([len(kind), int(far)])
+    for n in (1, 2, 5, 30):
+        K, lower, upper, total = bounds_and_sum(kind, n, rng)
+        y, c = far * rng.normal(size=n), 0.5 * rng.normal(size=n)
+        c = K.project(c) if n % 2 else c
+        point_at = curved.norm1_points(lower, upper, total, c, y)
+        near, beyond = (float(np.abs(point_at(nu) - c).sum()) for nu in (1e4 * far, 0.0))
+        radius = near + rng.uniform(0.1, 0.9) * (beyond - near) + 1e-9 * far  # (a simplex with n = 1 is a point)
+        expected = curved.multiplier_prox(point_at, lambda x, c=c, r=radius: float(np.abs(x - c).sum()) - r, weight)
+        found = solve_curved(Request(K, constraints.Norm1(c, radius), y, max_multiplier=np.array([weight])))
+        assert found is not None
+        assert found[2] == 0
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=1e-9 * far)
+        np.testing.assert_allclose(point_at(float(found[1][0])), expected, rtol=0, atol=1e-9 * far)
+
+
+@pytest.mark.parametrize("far", [1.0, 100.0])
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_a_ball_of_the_maximum_norm_against_bisection(kind: str, far: float) -> None:
+    """It is a box around its center; its multiplier is what the coordinates that it holds are pulled by."""
+    rng = np.random.default_rng([len(kind), int(far)])
+    for n in (1, 2, 5, 30):
+        K, lower, upper, total = bounds_and_sum(kind, n, rng)
+        y, inside = far * rng.normal(size=n), K.project(rng.normal(size=n))
+        c = inside + 0.1 * rng.uniform(-1, 1, n)
+        radius = float(np.abs(inside - c).max()) + 0.05
+        expected = curved.norm1_points(np.maximum(lower, c - radius), np.minimum(upper, c + radius), total, c, y)(0.0)
+        found = solve_projection(K, constraints.NormInf(c, radius), y)
+        assert found.method == "curved"
+        np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-9 * far)
+        assert found.multipliers is not None
+        relaxed = cocopt.hinge_prox(K, constraints.NormInf(c, radius), y, weight=float(found.multipliers[0]) + 1e-6)
+        np.testing.assert_allclose(relaxed, expected, rtol=0, atol=1e-6 * far)
+        if float(found.multipliers[0]) > 1e-3:  # with a smaller weight the row is not worth meeting
+            relaxed = cocopt.hinge_prox(K, constraints.NormInf(c, radius), y, weight=0.9 * float(found.multipliers[0]))
+            assert float(np.abs(relaxed - c).max()) > radius
+
+
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_empty_feasible_and_switched_off_balls_of_other_norms(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    K, lower, upper, total = bounds_and_sum(kind, 5, rng)
+    inside, c = K.project(rng.normal(size=5)), np.full(5, 2.0)
+    for norm in (constraints.Norm1, constraints.NormInf):
+        np.testing.assert_array_equal(cocopt.project(K, norm(inside + 0.01, 0.5), inside), inside)
+        y = 3 * rng.normal(size=5)
+        np.testing.assert_allclose(cocopt.project(K, norm(c, np.inf), y), K.project(y), rtol=0, atol=1e-12)
+        with pytest.raises(errors.InvalidInput, match="radius: expected finite"):
+            cocopt.project(K, norm(c, np.nan), y)
+        least = curved.norm1_points(lower, upper, total, c, y)(1e6) - c
+        found = solve_projection(K, norm(c, 0.1), y, infeasible="nearest")
+        assert not found.feasible
+        if norm is constraints.Norm1:
+            np.testing.assert_allclose(found.least_violation, np.abs(least).sum() - 0.1, rtol=1e-9)
+            np.testing.assert_allclose(found.point, c + least, rtol=0, atol=1e-9)
+    shifted = constraints.Shifted(constraints.Norm1(inside, 0.7), [0.2])
+    same = constraints.Norm1(inside, 0.5)
+    expected = cocopt.project(K, same, 2 * c)
+    np.testing.assert_allclose(cocopt.project(K, shifted, 2 * c), expected, rtol=0, atol=1e-12)
+    assert cocopt.explain(K, same).startswith("curved: compiled, a ball of the 1-norm over bounds")

@@ -123,6 +123,22 @@ def test_the_only_feasible_point_where_two_boundaries_touch(K: Any, g: Any, poin
     assert (g.rows(x) / g.magnitude(x)).max() <= 1e-9
 
 
+@pytest.mark.parametrize("target", [0.0, 1e-6, 1.0, 1e3, 1e9])
+def test_a_tiny_polyhedron_that_two_rows_leave_one_point_of(target: float) -> None:
+    """{x ≥ 0, Σ x_i ≤ 1e-6, Σ i x_i ≥ 4e-6} in four dimensions is the point (0, 0, 0, 1e-6), where rows touch."""
+    A, b = np.vstack([np.ones(4), -np.arange(1.0, 5.0)]), np.array([1e-6, -4e-6])
+    whole = cocopt.Polyhedron(np.vstack([-np.eye(4), A]), np.append(np.zeros(4), b))
+    expected = np.array([0.0, 0.0, 0.0, 1e-6])
+    for x in (
+        whole.project(np.full(4, target)),
+        cocopt.project(cocopt.Orthant(4), constraints.Affine(A, b), np.full(4, target)),
+        cocopt.project(whole, constraints.Affine(A, b), np.full((3, 4), target)),
+    ):
+        np.testing.assert_allclose(x, np.broadcast_to(expected, x.shape), rtol=0, atol=1e-13)
+    with pytest.raises(cocopt.errors.EmptySet, match="no common point"):
+        cocopt.Polyhedron(np.vstack([-np.eye(4), A]), np.append(np.zeros(4), b * [1.0, 1.1]))
+
+
 def test_a_ball_and_a_row_that_meet_at_an_angle_are_solved_exactly() -> None:
     """The optimum lies where the ball and the row meet at a right angle to the target: well conditioned, so exact."""
     x = cocopt.project(Ball(0.0, 1.0, dim=2), constraints.Affine([1.0, 0.0], 0.6), [5.0, 0.8])

@@ -359,3 +359,37 @@ def test_a_learner_with_curved_constraints_projects_onto_all_that_it_remembers(w
         members = [("Quadratic", h.P, h.q, float(h.r)) for h in kept]
         expected = reference.project(("Box", np.full(n, -1.0), np.full(n, 1.0)), ("Stack", members), y)
         np.testing.assert_allclose(learner.ask(), expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["Affine", "ball", "quadratic", "cone"])
+def test_products_and_intersections_with_balls(kind: str) -> None:
+    """A ball of some of the coordinates is a quadratic row; of an intersection every member adds its rows."""
+    rng = np.random.default_rng(len(kind))
+    z = np.full(6, 1.0 / 3.0)
+    parts = [("Box", np.zeros(2), np.ones(2)), ("Ball", np.full(2, 0.5), 0.7), ("Simplex", 2, 2.0 / 3.0)]
+    for _ in range(3):
+        g, y = some_rows(kind, z, rng, slack=0.02), z + 2 * rng.normal(size=6)
+        x, _, status = newton(build_set(("Product", parts)), build(g), y)
+        assert status == CONVERGED
+        np.testing.assert_allclose(x, reference.project(("Product", parts), g, y), rtol=0, atol=POSITION)
+        K = cocopt.Intersection([cocopt.Box(-0.5, 0.75, dim=6), cocopt.Ball(z, 0.6)])
+        x, _, status = newton(K, build(g), y)
+        assert status == CONVERGED
+        both = ("Stack", [g, ("NormBall", z, 0.6)])
+        expected = reference.project(("Box", np.full(6, -0.5), np.full(6, 0.75)), both, y)
+        np.testing.assert_allclose(x, expected, rtol=0, atol=POSITION)
+    far = cocopt.Product([cocopt.Box(0.0, 1.0, dim=2), cocopt.Ball(np.full(2, 1e3), 1.0)])
+    assert solve_dense(Request(far, NormBall(np.zeros(4), 1e4), np.zeros(4))) is None  # it would lose digits
+
+
+def test_more_violated_rows_than_free_coordinates() -> None:
+    """At a corner of K few coordinates are free, and the rows depend on one another there."""
+    rng = np.random.default_rng(0)
+    K, z = ("Box", np.zeros(2), np.ones(2)), np.full(2, 0.4)
+    for _ in range(10):
+        A = rng.normal(size=(8, 2))
+        rows = ("Affine", A, A @ z + 0.3 * np.abs(rng.normal(size=8)))
+        g, y = ("Stack", [some_rows("quadratic", z, rng, 0.05), rows]), rng.uniform(-1, 2, 2)
+        np.testing.assert_allclose(
+            cocopt.project(build_set(K), build(g), y), reference.project(K, g, y), rtol=0, atol=POSITION
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -278,6 +279,28 @@ def test_a_step_of_any_length_ends_at_a_vertex() -> None:
                 learner.ask()
                 learner.tell(cocopt.losses.Linear([-size, 0.5 * size]), constraints.Affine([[1.0, 0.0]], [0.75]))
                 np.testing.assert_allclose(learner.ask(), [0.75, -1.0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 5, 40, 300])
+@pytest.mark.parametrize("reach", [1e100, 1e149, 1.1e150, 1e154, 1e200, 1e300])
+def test_a_simplex_and_huge_targets_without_a_warning_of_overflow(n: int, reach: float) -> None:
+    """The vertex, or an error that says why not; squares of such numbers overflow, products with slopes too."""
+    row = constraints.Affine(np.linspace(1.0, 0.0, n)[None], [0.4])
+    y = reach * np.linspace(1.0, -0.5, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for g, first in ((None, 1.0), (row, 0.4), (constraints.NormBall(np.full(n, 1.0 / n), 0.3), None)):
+            try:
+                x = cocopt.project(Simplex(n), g, y)
+            except InvalidInput as error:
+                assert reach > 1e149
+                assert "too" in str(error)  # noqa: PT017
+                continue
+            assert x.sum() == pytest.approx(1.0, rel=1e-12)
+            if first is not None and n == 2:
+                assert x[0] == pytest.approx(first, abs=1e-9)
+            elif g is row:
+                assert row.value(x) <= 1e-9
 
 
 def test_a_target_too_far_to_be_projected_exactly_is_refused() -> None:

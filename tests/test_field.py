@@ -17,6 +17,7 @@ from cocopt.experiments import field as fields
 from cocopt.experiments.field import HORIZONS, METRICS, Growth, applicable, run_field
 from cocopt.experiments.labels import spaced
 from cocopt.experiments.plots import pareto_front
+from cocopt.experiments.report.folder import read_folder
 
 TITLES = {cls.title for cls in registry.classes("algorithm").values() if cls.__module__.startswith("cocopt.")}
 
@@ -91,6 +92,13 @@ def test_the_field_of_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     known = {(r["algorithm"], r["metric"]): (r["growth_exponent"], r["promised"]) for r in rows}
     assert known["AdaGrad", "ccv2"] == (f"{slope:.2f}", "√(T log T)")
     assert known["CLASP", "regret"][1] == "log T"
+    # the report has the largest horizon, and the growth over all of them
+    ((name, experiment),) = [(own.name, own) for own in read_folder(tmp_path)[0]]
+    assert (name, experiment.rounds, experiment.skipped) == ("drone", 80, {"Other": "a reason"})
+    assert experiment.growth["AdaGrad"]["ccv2"] == known["AdaGrad", "ccv2"][0]
+    assert experiment.growth_over == "horizons T = 10, 20, 40, 80, each a run of its own"
+    assert experiment.rerun == "cocopt field drone --trials 4 --seed 0 --out DIR"
+    assert (tmp_path / "report.html").stat().st_size > 0
 
 
 def test_tables_are_sorted_by_their_metric(monkeypatch: pytest.MonkeyPatch) -> None:

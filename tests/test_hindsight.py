@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocopt import Ball, Box, Simplex, constraints, losses, problems
+from cocopt import Ball, Box, Intersection, Simplex, constraints, losses, problems
 from cocopt.errors import InvalidInput, SolverFailure
 from cocopt.hindsight import best_fixed, model, search
 from cocopt.hindsight import rounds as hindsight_rounds
@@ -288,6 +288,21 @@ def test_sets_that_touch_have_a_common_point(distance: float) -> None:
     f = losses.Linear([0.0, 1.0])
     best = best_fixed(Stored(Box(-3.0, 3.0, dim=2), [(f, first), (f, second)]), 0, [0], [1, 2])
     assert best.feasible.tolist() == [[True, distance == 0.0]]
+
+
+@pytest.mark.parametrize(
+    "K",
+    [Ball([0.5, 0.5], 0.0), Box([0.5, 0.5], [0.5, 0.5]), Intersection([Box(0.5, 1.0, dim=2), Simplex(2)])],
+    ids=repr,
+)
+def test_a_set_of_one_point_has_one_action(K: Any) -> None:
+    """Its size is 0, in units of which nothing can be measured."""
+    feasible, empty = constraints.Affine([1.0, 1.0], 1.5), constraints.Affine([1.0, 1.0], 0.5)
+    rounds = [(losses.Linear([1.0, 2.0]), feasible), (losses.Distance([0.5, 0.0]), feasible)]
+    best = best_fixed(Stored(K, [*rounds, (losses.Linear([0.0, 0.0]), empty)]), 0, [0], [1, 2, 3])
+    assert best.feasible.tolist() == [[True, True, False]]
+    np.testing.assert_allclose(best.value[0, :2], [1.5, 1.625], rtol=1e-12)
+    np.testing.assert_allclose(best.point[0, :2], np.full((2, 2), 0.5), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("K", [Box(-3.0, 3.0, dim=2), Ball(0.0, 3.0, dim=2)], ids=["box", "ball"])

@@ -109,8 +109,9 @@ def test_things_that_say_nothing_about_themselves() -> None:
 
 def test_long_values_are_shortened_and_text_is_escaped() -> None:
     assert html.shorten(np.arange(1000.0)) == "[0, 1, 2, …, 997, 998, 999]"
-    assert html.shorten(np.arange(6.0).reshape(2, 3)) == "0 … 5 (2 × 3)"
-    assert html.shorten(np.ones((0, 2))) == "array (0 × 2)"
+    assert html.shorten(np.arange(6.0).reshape(2, 3)) == "2 × 3 entries from 0 to 5"
+    assert html.shorten(np.ones((0, 2))) == "0 × 2 entries"
+    assert html.shorten(np.ones((4, 2))) == "1 in all 4 × 2 entries"
     assert html.shorten(list(range(9))) == "[0, 1, 2, …, 6, 7, 8]"
     assert html.shorten((1, "a", True)) == "[1, a, yes]"
     assert html.shorten(np.float64(2.0)) == html.shorten(np.array(2.0)) == "2"

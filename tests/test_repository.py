@@ -255,7 +255,7 @@ def replaced_words(source: str, *, code: bool) -> list[str]:
 TEXTS = [
     *(
         path
-        for folder in ("src", "tests", "benchmarks", "examples", "tools", "docs")
+        for folder in ("src", "tests", "benchmarks", "examples", "tools", "docs/_site")
         for path in (ROOT / folder).rglob("*.py")
     ),
     *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
@@ -265,7 +265,7 @@ TEXTS = [
         for path in (ROOT / "docs" / folder).glob("*.md")
         if path.name != "glossary.md"
     ),
-    *(ROOT / name for name in ("Makefile", "pyproject.toml")),
+    *(ROOT / name for name in ("Makefile", "pyproject.toml", "docs/conf.py")),
 ]
 
 

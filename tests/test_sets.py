@@ -145,29 +145,34 @@ def test_contract_in_many_dimensions(name):
 @cases
 @settings(max_examples=5)
 def test_cones_describe_the_set(name, seed, n, unit):
-    # the least t ≥ 0 by which the cones' own axes must be widened at x: 0 in K, more outside
+    # the least t ≥ 0 by which the cones' own axes must be widened at x, a length: 0 in K, more outside
     K, y = draw(name, seed, n, unit)
     form = K.cones()
     if not form.cones:
         assert (K.violation(y) == 0).all()
         return
     for x in (y[0], K.project(y[0])):
-        u, t = cp.Variable(max(form.aux, 1)), cp.Variable()
-        rows = (form.b - form.A[:, : K.dim] @ x) / unit
-        if form.aux:
-            rows = rows - form.A[:, K.dim :] @ u
-        conditions, at = [t >= 0], 0
+        u, t, at, outside = cp.Variable(max(form.aux, 1)), cp.Variable(), 0, []
         for kind, count in form.cones:
-            part = rows[at : at + count]
+            A, b = form.A[at : at + count], form.b[at : at + count]
             at += count
-            conditions.append(
-                cp.abs(part) <= t
+            steepness = max(float(np.linalg.norm(A, axis=1).max()), 1e-300)  # (the rows may be in any units)
+            part = (b - A[:, : K.dim] @ x) / (steepness * unit)
+            if form.aux:
+                part = part - A[:, K.dim :] @ u / steepness
+            absolute, norm, largest = (cp.abs, cp.norm, cp.max) if form.aux else (np.abs, np.linalg.norm, np.max)
+            outside.append(
+                largest(absolute(part))
                 if kind == "zero"
-                else part >= -t
+                else largest(-part)
                 if kind == "nonneg"
-                else cp.norm(part[1:]) <= part[0] + t
+                else norm(part[1:]) - part[0]
             )
-        least = cp.Problem(cp.Minimize(t), conditions).solve(solver=cp.CLARABEL) * unit
+        if form.aux:
+            least = cp.Problem(cp.Minimize(t), [t >= 0, *(t >= one for one in outside)]).solve(solver=cp.CLARABEL)
+        else:
+            least = max(0.0, *outside)
+        least *= unit
         if K.contains(x):
             assert least <= 1e-6 * size(K, x)
         elif K.violation(x) > 1e-3 * size(K, x):

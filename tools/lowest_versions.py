@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("cvxpy", "dask", "postgres", "river", "sklearn", "stream", "test")
+EXTRAS = ("cvxpy", "dask", "postgres", "report", "river", "sklearn", "stream", "test")
 
 
 def lowest(requirement: str) -> str | None:

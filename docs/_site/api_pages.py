@@ -30,6 +30,7 @@ SECTIONS = {
     "stream": ("Streams of JSON", "cocopt.stream"),
     "sklearn": ("Models for scikit-learn", "cocopt.sklearn"),
     "river": ("Models for River", "cocopt.river"),
+    "cones": ("The conic form", "cocopt.cones"),
     "checks": ("Contract checks", "cocopt.checks"),
     "errors": ("Errors", "cocopt.errors"),
 }
@@ -38,7 +39,7 @@ TOP_LEVEL = ("load", "loads", "register")
 
 
 def public_names() -> dict[str, list[str]]:
-    """For each section the names of its module's ``__all__``, as a user writes them: cocopt.Box, cocopt.losses.Norm.
+    """For each section the public classes and functions of its module, as a user writes them: cocopt.losses.Norm.
 
     What several modules offer stands in the first section that has it.
     """
@@ -47,7 +48,8 @@ def public_names() -> dict[str, list[str]]:
     for section, (_, module) in SECTIONS.items():
         found = import_module(module)
         values = {name: getattr(found, name) for name in found.__all__}
-        new = {name: value for name, value in values.items() if id(value) not in seen and not inspect.ismodule(value)}
+        shown = {name: value for name, value in values.items() if inspect.isroutine(value) or inspect.isclass(value)}
+        new = {name: value for name, value in shown.items() if id(value) not in seen}
         seen |= {id(value) for value in new.values()}
         names[section] = [
             f"cocopt.{name}" if getattr(cocopt, name, None) is value else f"{module}.{name}"

@@ -55,11 +55,12 @@ def _convert(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
 
 
 def template_context(sections: dict[str, list[str]]) -> dict[str, Any]:
-    """For the pages of classes: which have bases to be shown, and the members that say nothing beyond theirs."""
+    """For the pages of classes: which have public bases, which inherit from private ones, and what to leave out."""
     things = {name: _find(name) for names in sections.values() for name in names}
     classes = {name: thing for name, thing in things.items() if inspect.isclass(thing)}
     return {
-        "derived": [name for name, cls in classes.items() if cls.__bases__ not in ((object,), (tuple,))],
+        "derived": [name for name, cls in classes.items() if any(map(_is_public, cls.__bases__))],
+        "inheriting": [name for name, cls in classes.items() if any(map(_is_private, cls.__bases__))],
         "repeated": {name: ", ".join(_repeated(cls)) for name, cls in classes.items()},
     }
 
@@ -69,14 +70,22 @@ def _find(qualified: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def _is_private(base: type) -> bool:
+    return base.__module__.startswith("cocopt") and base.__name__.startswith("_")
+
+
+def _is_public(base: type) -> bool:
+    return (base.__module__.startswith("cocopt") or issubclass(base, Exception)) and not _is_private(base)
+
+
 def _repeated(cls: type) -> list[str]:
-    bases = cls.__mro__[1:-1]
+    """The members that say nothing beyond those of a base with a page of its own, or belong to other packages."""
+    bases = [base for base in cls.__mro__[1:-1] if not _is_private(base)]
     known = {member for base in bases for member in (*vars(base), *vars(base).get("__annotations__", ()))}
-    return [
-        member
-        for member, value in vars(cls).items()
-        if not member.startswith("_") and (member in known or _is_foreign(value)) and not _own_text(value)
-    ]
+    own = {name: value for base in (cls, *filter(_is_private, cls.__mro__)) for name, value in vars(base).items()}
+    foreign = {name for base in bases if not base.__module__.startswith("cocopt") for name in vars(base)} - {*own}
+    repeated = {name for name, value in own.items() if (name in known or _is_foreign(value)) and not _own_text(value)}
+    return sorted(name for name in foreign | repeated if not name.startswith("_"))
 
 
 def _function(member: Any) -> Any:
@@ -99,7 +108,12 @@ def _short_signature(app: Any, what: str, name: str, thing: Any, options: Any, t
     return tuple(part and ALIAS.sub(r"\1", part) for part in (text, result))
 
 
+def _public_bases(app: Any, name: str, thing: Any, options: Any, bases: list[Any]) -> None:
+    bases[:] = [base for base in bases if inspect.isclass(base) and _is_public(base)]
+
+
 def setup(app: Any) -> None:
     """Docstrings are converted before numpydoc reads them."""
     app.connect("autodoc-process-docstring", _convert, priority=100)
     app.connect("autodoc-process-signature", _short_signature)
+    app.connect("autodoc-process-bases", _public_bases)

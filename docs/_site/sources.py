@@ -9,7 +9,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 #: page of the site → file of the repository; links to the file lead to the page
-OUTSIDE = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md", "benchmarks": "benchmarks/README.md"}
+OUTSIDE = {
+    "benchmarks": "benchmarks/README.md",
+    "changelog": "CHANGELOG.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+}
 #: pages below a page, which its Markdown file lists by links already
 CHILDREN = {"decisions/README": "0*"}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
@@ -30,9 +35,19 @@ def relinked(text: str, origin: Path, page: Path, docs: Path) -> str:
         target = (origin.parent / address).resolve()
         home = homes.get(target, target)
         shown = "" if re.fullmatch(r"[\w/-]+\.md", text) and home.is_relative_to(docs) else text
-        return f"[{shown}]({os.path.relpath(home, page.parent)}{anchor})"
+        scheme = "path:" if home.suffix == ".md" and not home.is_relative_to(docs) else ""  # a file, not a page
+        return f"[{shown}]({scheme}{os.path.relpath(home, page.parent)}{anchor})"
 
     return LINK.sub(link, text)
+
+
+def with_all_pages(index: str, pages: list[str]) -> str:
+    """The landing page, with every page that none of its lists names in the list of guides."""
+    lists = re.findall(r"^```\{toctree\}\n(.*?)^```", index, flags=re.MULTILINE | re.DOTALL)
+    named = {line.strip() for entries in lists for line in entries.splitlines()}
+    missing = "".join(f"{page}\n" for page in sorted(pages) if page not in named and page != "index")
+    guides = re.compile(r"(^:caption: How-to guides\n.*?)(^```)", flags=re.MULTILINE | re.DOTALL)
+    return guides.sub(lambda match: match[1] + missing + match[2], index, count=1)
 
 
 def _read(app: Any, name: str, source: list[str]) -> None:
@@ -45,11 +60,14 @@ def _read(app: Any, name: str, source: list[str]) -> None:
         app.env.note_dependency(str(origin))
         source[0] = origin.read_text(encoding="utf-8")
     text = relinked(source[0], origin, page, Path(app.srcdir))
+    if name == "index":
+        text = with_all_pages(text, [path.stem for path in Path(app.srcdir).glob("*.md")])
     if name in CHILDREN:
         text += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{CHILDREN[name]}\n```\n"
     source[0] = text
 
 
 def setup(app: Any) -> None:
-    """Text and links are exchanged when a page is read."""
+    """Text and links are exchanged when a page is read; the landing page always is, since pages may have come."""
     app.connect("source-read", _read)
+    app.connect("env-get-outdated", lambda app, env, added, changed, removed: ["index"])

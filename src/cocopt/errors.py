@@ -1,7 +1,7 @@
 """Everything that cocopt raises on purpose.
 
-All errors derive from [`CocoptError`][], so one ``except`` catches them; those caused by a bad argument
-are also `ValueError`, those caused by a numerical failure also `RuntimeError`.
+All errors derive from [`CocoptError`][cocopt.errors.CocoptError], so one ``except`` catches them; those caused by a bad
+argument are also `ValueError`, those caused by a numerical failure also `RuntimeError`.
 """
 
 from __future__ import annotations

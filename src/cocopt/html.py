@@ -17,6 +17,8 @@ __all__ = ["bar", "card", "markup", "note", "paragraph", "shorten", "sparkline",
 
 #: entries of an array that are shown before and after the dots
 _SHOWN = 3
+#: entries of an array that is shown as a whole
+_SHORT = 2 * _SHOWN + 1
 #: characters of any other value
 _LONGEST = 120
 
@@ -26,6 +28,7 @@ _CARD = (
 )
 _CELL = "padding:.1em .8em .1em 0;text-align:{side};vertical-align:top;white-space:nowrap;background:none"
 _PALE = "opacity:.7"
+_TABLE = "border:none;margin:.3em 0 0 0;color:inherit;font-size:inherit"  # where a page lets tables begin anew
 
 
 class markup(str):
@@ -42,7 +45,7 @@ def shorten(value: Any) -> str:
     >>> import numpy as np
     >>> from cocopt.html import shorten
     >>> shorten(1 / 3), shorten(np.arange(9.0)), shorten(np.ones((3, 2)))
-    ('0.333333', '[0, 1, 2, …, 6, 7, 8]', '1 (3 × 2)')
+    ('0.333333', '[0, 1, 2, …, 6, 7, 8]', '3 × 2 entries from 1 to 1')
     """
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
@@ -58,7 +61,7 @@ def shorten(value: Any) -> str:
 
 def _between_brackets(values: Any) -> str:
     """The values, or the first and the last of them."""
-    if len(values) <= 2 * _SHOWN + 1:
+    if len(values) <= _SHORT:
         return f"[{', '.join(map(shorten, values))}]"
     return f"[{', '.join([*map(shorten, values[:_SHOWN]), '…', *map(shorten, values[-_SHOWN:])])}]"
 
@@ -67,10 +70,11 @@ def _shorten_array(array: Array) -> str:
     if array.ndim == 0:
         return f"{array.item():.6g}"
     shape = " × ".join(map(str, array.shape))
-    if array.size > 1 and bool((array == array.flat[0]).all()):
-        return f"{array.flat[0]:.6g} ({shape})"
+    if array.size > _SHORT and bool((array == array.flat[0]).all()):
+        return f"{array.flat[0]:.6g} in all {shape} entries"
     if array.ndim > 1:
-        return f"array ({shape})" if array.size == 0 else f"{array.min():.4g} … {array.max():.4g} ({shape})"
+        ends = "" if array.size == 0 else f" from {array.min():.4g} to {array.max():.4g}"
+        return f"{shape} entries{ends}"
     return _between_brackets(array)
 
 
@@ -95,7 +99,7 @@ def card(title: str, about: str, items: Mapping[str, Any], *, more: Iterable[str
         f'<td style="{_CELL.format(side="left")}">{_text(value)}</td></tr>'
         for name, value in items.items()
     )
-    body = f'<table style="border:none;margin:.3em 0 0 0">{rows}</table>' if rows else ""
+    body = f'<table style="{_TABLE}">{rows}</table>' if rows else ""
     return f'<div style="{_CARD}"><b>{_text(title)}</b>{beside}{body}{"".join(more)}</div>'
 
 
@@ -111,7 +115,7 @@ def table(header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
 
     head = line(header, "th") if any(header) else ""
     body = "".join(line(row, "td") for row in rows)
-    return f'<table style="border:none;margin:.3em 0">{head}{body}</table>'
+    return f'<table style="{_TABLE}">{head}{body}</table>'
 
 
 def paragraph(text: str) -> markup:

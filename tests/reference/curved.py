@@ -102,3 +102,23 @@ def onto_ellipsoid(center: Array, P: Array) -> Projector:
         return center + axes @ (z * squares / (squares + high))
 
     return project
+
+
+def norm1_points(lower: Array, upper: Array, total: float | None, center: Array, y: Array) -> Callable[[float], Array]:
+    """ν ↦ argmin of ½‖x − y‖² + ν‖x − center‖₁ within bounds, Σ x = total unless that is None; by bisection on λ."""
+
+    def point_at(nu: float) -> Array:
+        def shifted(shift: float) -> Array:
+            z = y - shift - center
+            v = center + np.sign(z) * np.maximum(np.abs(z) - nu, 0.0)
+            return np.minimum(np.maximum(v, lower), upper)
+
+        if total is None:
+            return shifted(0.0)
+        reach = 10.0 * (1.0 + nu + float(np.abs(y).max() + np.abs(center).max()) + abs(total))
+        low, high = -reach, reach
+        while low < (shift := 0.5 * (low + high)) < high:
+            low, high = (shift, high) if shifted(shift).sum() > total else (low, shift)
+        return shifted(high)
+
+    return point_at

@@ -263,11 +263,8 @@ class Constraint(ABC):
     def _repr_html_(self) -> str:
         rows = f"{self.row_count} row{'s' if self.row_count > 1 else ''}"
         items: dict[str, Any] = {name: array for name, array, _ in self.data_arrays()}
-        named = [name for name in dict.fromkeys(self.row_names) if name is not None]
-        items |= {"names": named} if named else {}
-        return html.card(
-            type(self).__name__, html.note("a constraint", self.dim, self.batch, rows), items or {"": repr(self)}
-        )
+        about = html.note("a constraint", self.dim, self.batch, rows)
+        return html.card(type(self).__name__, about, items or {"": repr(self)})
 
 
 def data_batch_shape(constraint: Constraint, x: Array) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 __all__ = ["NotebookFigure"]
 
-#: dots per inch: two for each pixel of a usual screen
-_DPI = 192
+#: dots per inch: four for three pixels of a usual screen
+_DPI = 128
 
 
 class NotebookFigure(Figure):

@@ -1,7 +1,8 @@
 """One curved row over a set, or one affine row over a curved set, by kernels that take all trials at once.
 
 Which row over which set is a table: what a set and a row hand to a kernel, and the kernels that there are. A norm ball
-together with affine rows has one kernel for all polyhedra.
+together with affine rows has one kernel for all polyhedra. Balls of the 1-norm and of the maximum norm share another,
+over bounds with or without a fixed sum.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import numpy as np
 
 from cocopt import kernels
 from cocopt.arrays import Array, broadcast
-from cocopt.constraints import Constraint, NormBall, Quadratic, Shifted, Stack
+from cocopt.constraints import Constraint, Norm1, NormBall, NormInf, Quadratic, Shifted, Stack
 from cocopt.geometry.batch import Batch, kernel_rows
 from cocopt.geometry.problem import Request
 from cocopt.kernels import contiguous
+from cocopt.kernels.status import UNCONVERGED
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
+from cocopt.sets.capped_simplex import CappedSimplex
 from cocopt.sets.ellipsoid import Ellipsoid
 from cocopt.sets.l1ball import L1Ball
 from cocopt.sets.orthant import Orthant
@@ -53,7 +56,13 @@ _KERNELS = {
     ("ellipsoid", "halfspace"): "ellipsoid_halfspace",
 }
 
-_KINDS = {"norm_ball": "a norm ball", "quadratic": "a diagonal quadratic row", "halfspace": "one affine row"}
+_KINDS = {
+    "norm_ball": "a norm ball",
+    "quadratic": "a diagonal quadratic row",
+    "halfspace": "one affine row",
+    "norm1": "a ball of the 1-norm",
+    "norm_inf": "a ball of the maximum norm",
+}
 _NAMES = {
     "box": "a box",
     "ball": "a ball",
@@ -65,6 +74,14 @@ _NAMES = {
 
 def _norm_ball(constraint: NormBall) -> Row:
     return "norm_ball", (contiguous(constraint.center), constraint.radius)
+
+
+def _norm1(constraint: Norm1) -> Row:
+    return "norm1", (contiguous(constraint.center), constraint.radius)
+
+
+def _norm_inf(constraint: NormInf) -> Row:
+    return "norm_inf", (constraint.center, constraint.radius)
 
 
 def _quadratic(constraint: Quadratic) -> Row | None:
@@ -83,7 +100,9 @@ def _shifted(constraint: Shifted) -> Row | None:
 
 #: what is known of each kind of constraint that is not affine
 _ROWS: dict[type[Constraint], Callable[[Any], Row | None]] = {
+    Norm1: _norm1,
     NormBall: _norm_ball,
+    NormInf: _norm_inf,
     Quadratic: _quadratic,
     Shifted: _shifted,
 }
@@ -117,12 +136,54 @@ def solve_curved(request: Request) -> Batch | None:
     """
     found = _kernel(request)
     if found is None:
-        return _solve_polyhedron(request)
+        within = _bounds_and_norm(request)
+        return _solve_polyhedron(request) if within is None else _solve_norm(request, *within)
     K, _, point, max_multiplier, _, _, _, _ = request
     name, row = found
     bound = np.inf if max_multiplier is None else max_multiplier[..., 0]
     x, nu, status = getattr(kernels, name)(contiguous(point), *_SETS[type(K)][1](K), *row, bound)
     return x, nu[..., None], status, "curved"
+
+
+class Bounds(NamedTuple):
+    """K = {lower ≤ x ≤ upper, Σ x_j = total}; without the sum if that is NaN."""
+
+    lower: Array
+    upper: Array
+    total: float
+
+
+def _bounds_and_norm(request: Request) -> tuple[Bounds, Row] | None:
+    """K as bounds and the row, if that is a ball of the 1-norm or, in a projection, of the maximum norm."""
+    K = request.K
+    if type(K) not in (Box, Orthant, Space, Simplex, CappedSimplex):
+        return None
+    row = _row(request.constraint)
+    if row is None or not (row[0] == "norm1" or (row[0] == "norm_inf" and request.projects)):
+        return None
+    polyhedral = K.polyhedral()
+    assert polyhedral is not None  # of these classes
+    return Bounds(polyhedral.lower, polyhedral.upper, polyhedral.b[0] if polyhedral.b.size else np.nan), row
+
+
+def _solve_norm(request: Request, K: Bounds, row: Row) -> Batch:
+    """A ball of the 1-norm, or of the maximum norm: that one makes the bounds tighter."""
+    (lower, upper, total), (kind, (center, radius)), point = K, row, contiguous(request.point)
+    if kind == "norm1":
+        most = np.inf if request.max_multiplier is None else request.max_multiplier[..., 0]
+        x, nu, _, status = kernels.bounds_norm1(point, lower, upper, total, center, radius, most)
+        return x, nu[..., None], status, "curved"
+    reach = radius[..., None]
+    near = np.abs(point - center) <= reach  # (c ± r is rounded: a coordinate that is near enough is not moved for it)
+    low, high = center - reach, center + reach
+    low = np.maximum(lower, np.where(near, np.minimum(low, point), low))
+    high = np.minimum(upper, np.where(near, np.maximum(high, point), high))
+    known = np.where(np.isnan(radius), np.nan, np.inf)  # the row itself is in the bounds
+    x, _, shift, status = kernels.bounds_norm1(point, low, high, total, contiguous(center), known, np.inf)
+    status = np.where((low > high).any(axis=-1), UNCONVERGED, status)
+    away = point - x - shift[..., None]
+    held = np.where((x == high) & (high < upper), away, 0.0) - np.where((x == low) & (low > lower), away, 0.0)
+    return x, np.maximum(held, 0.0).sum(axis=-1, keepdims=True), status, "curved"
 
 
 class Rows(NamedTuple):
@@ -204,11 +265,14 @@ def _solve_polyhedron(request: Request) -> Batch | None:
 
 def curved_applies(request: Request) -> bool:
     """Whether there is a kernel for the request."""
-    return _kernel(request) is not None or _polyhedron(request) is not None
+    return any(find(request) is not None for find in (_kernel, _bounds_and_norm, _polyhedron))
 
 
 def describe_curved(request: Request) -> str:
     """Why it applies, for `explain`."""
+    within = _bounds_and_norm(request)
+    if within is not None:
+        return f"compiled, {_KINDS[within[1][0]]} over bounds{'' if np.isnan(within[0].total) else ' and a sum'}"
     if _kernel(request) is None:
         rows = request.constraint.row_count - 1
         return f"compiled, a norm ball{' and affine rows' if rows else ''} over a polyhedron"

@@ -28,6 +28,7 @@ from cocopt.sets.product import Product
 __all__ = ["newton_applies", "solve_dense"]
 
 MAX_NEWTON_DIM = 1000  # in more dimensions the interior-point method with its sparse factors is no slower
+MAX_BLOCK_DIM = 150  # the same for balls of some of the coordinates, whose matrices are sparse, and no dense rows
 MAX_NEWTON_ROWS = 40  # of all kinds, K's own included: the step of the multipliers takes their third power
 MAX_CURVED_ROWS = 12  # all but the affine ones: each has a matrix of its own
 FAR_CENTER = 100.0  # an ellipsoid so many of its shortest semi-axes away from 0 loses digits as a quadratic row
@@ -51,6 +52,7 @@ class OwnRows(NamedTuple):
     equalities: Array
     affine_count: int
     curved_count: int
+    blocks: bool  #: whether the curved ones are balls of some of the coordinates, and there are such
 
 
 def solve_dense(request: Request) -> Batch | None:
@@ -99,6 +101,8 @@ def _rows_of_request(request: Request) -> tuple[OwnRows, list[Constraint]] | Non
         else:
             curved += 1
     if not 0 < curved <= MAX_CURVED_ROWS or affine + curved > MAX_NEWTON_ROWS or request.K.dim > MAX_NEWTON_DIM:
+        return None
+    if own.blocks and request.K.dim > MAX_BLOCK_DIM and all(type(member) in (Affine, NormBall) for member in members):
         return None
     return own, members
 
@@ -161,7 +165,8 @@ def _describe_set(K: ConvexSet) -> OwnRows | None:
         sum(data[-1].shape[-1] for kind, data in parts if (kind == _AFFINE) == wanted) for wanted in (True, False)
     )
     count = sum(data[-1].shape[-1] for _, data in equalities)
-    return OwnRows(lower, upper, parts, np.array(count), affine, curved)
+    blocks = any(kind == _QUADRATIC for kind, _ in parts) and type(K) is not Ellipsoid
+    return OwnRows(lower, upper, parts, np.array(count), affine, curved, blocks)
 
 
 def _add_set(K: ConvexSet, at: int, bounds: tuple[Array, Array], equalities: list[Part], others: list[Part]) -> bool:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from cocopt.arrays import Array, describe, make_tuple
 from cocopt.constraints import Affine, Constraint, Stack
 from cocopt.errors import InfeasibleRound, StateError
+from cocopt.geometry.curved_history import CurvedHistory
 from cocopt.geometry.ladder import Request, solve
 from cocopt.geometry.problem import Projection, trial_constraint
 from cocopt.sets.base import ConvexSet
@@ -372,6 +373,7 @@ class PersistentIntersection(NamedTuple):
     curved: tuple[Constraint, ...]  # constraints that are not affine
     binding: tuple[tuple[int, ...], ...]  # which of these each trial starts with
     polyhedron: PolyhedronRows | None  # K itself, if it is a polyhedron
+    history: CurvedHistory  # the curved constraints once more, for passes over all of them; a cache, not stored
 
     @classmethod
     def begin(
@@ -394,6 +396,7 @@ class PersistentIntersection(NamedTuple):
             curved=(),
             binding=((),) * B,
             polyhedron=PolyhedronRows.of(K),
+            history=CurvedHistory(batch),
         )
 
     def plus(self, constraint: Constraint, active: Any = None) -> PersistentIntersection:
@@ -405,7 +408,8 @@ class PersistentIntersection(NamedTuple):
         t = self.t + 1
         if affine is None:
             binding = tuple((*bound, len(self.curved)) for bound in self.binding)
-            return self._replace(t=t, curved=(*self.curved, constraint), binding=binding)
+            curved = (*self.curved, constraint)
+            return self._replace(t=t, curved=curved, binding=binding, history=self.history.holding(curved))
         B, M, n = prod(self.batch), constraint.row_count, self.K.dim
         A = _as_trials(affine[0], (*self.batch, M, n), (B, M, n))
         b = _as_trials(affine[1], (*self.batch, M), (B, M))
@@ -422,7 +426,7 @@ class PersistentIntersection(NamedTuple):
     ) -> PersistentIntersection:
         """With what changes in every round; `_replace` takes three times as long."""
         fields = (self.K, self.batch, t, store, nearby, archive, self.outer_box, self.trim_at, working_set)
-        return make_tuple(PersistentIntersection, (*fields, self.curved, self.binding, self.polyhedron))
+        return make_tuple(PersistentIntersection, (*fields, self.curved, self.binding, self.polyhedron, self.history))
 
     def project(
         self, point: Array, infeasible: str = "raise", active: Any = None
@@ -476,10 +480,9 @@ class PersistentIntersection(NamedTuple):
                 total[few] = self.archive.squares_of(few, found[few], x[few])
             for i in np.flatnonzero(every).tolist():
                 total[i] = self.archive.squares(i, x[i])
-        total = total.reshape(self.batch)
-        for constraint in self.curved:
-            total = total + np.square(constraint.violation_unchecked(point))
-        return after._trimmed(_NONE), total[()]
+        if self.curved:
+            total += self.history.holding(self.curved).violations(x, len(self.curved))[1]
+        return after._trimmed(_NONE), total.reshape(self.batch)[()]
 
     def stored(self) -> dict[str, Any]:
         """All but K, the leading axes and caches: plain values, arrays, tuples and constraints by name."""
@@ -537,6 +540,7 @@ class PersistentIntersection(NamedTuple):
             curved=tuple(curved),
             binding=tuple(_indices(bound, len(curved)) for bound in binding),
             polyhedron=empty.polyhedron,
+            history=CurvedHistory(batch),
         )
 
     def restored(self, stored: Any, batch: tuple[int, ...]) -> PersistentIntersection:
@@ -626,12 +630,12 @@ class PersistentIntersection(NamedTuple):
 
         (points, whether there is one, the method, all working sets and binding curved constraints)
         """
-        rows, binding = self.working_set[trials], list(self.binding)
+        rows, binding, history = self.working_set[trials], list(self.binding), self.history.holding(self.curved)
         x, feasible, method = y.copy(), np.ones(y.shape[0], dtype=bool), "set"
         todo = np.arange(trials.size)
         while todo.size:
             own = trials[todo]
-            x[own], feasible[own], method = self._project_onto(rows[todo], [binding[i] for i in own], y, own)
+            x[own], feasible[own], method = self._project_onto(rows[todo], [binding[i] for i in own], y, own, history)
             active = np.zeros(y.shape[0], dtype=bool)
             active[own] = feasible[own]
             added = self._find_violated(x, active, ADDED_BY_LADDER)[trials]
@@ -639,15 +643,15 @@ class PersistentIntersection(NamedTuple):
             added = np.where((added[:, :, None] == rows[:, None]).any(axis=-1), -1, added)
             more: Flags = np.asarray((added >= 0).any(axis=1))
             rows = np.concatenate([rows, added], axis=1)
-            worst = self._worst_curved(x, active, binding)
+            worst = self._worst_curved(x, active, binding, history)
             for j in np.flatnonzero(worst[trials] >= 0):
                 i = int(trials[j])
                 binding[i], more[j] = (*binding[i], int(worst[i])), True
             todo = todo[more[todo]]
         working_set = self.working_set.copy()
         working_set[trials] = self._binding_rows(rows, x, trials)
-        for i in trials.tolist():
-            binding[i] = tuple(c for c in binding[i] if self._binds(c, i, x[i]))
+        if self.curved:
+            self._keep_binding(binding, trials, x, history)
         return x[trials], feasible[trials], method, working_set, tuple(binding)
 
     def _binding_rows(self, rows: Integers, x: Array, trials: Integers) -> Integers:
@@ -661,7 +665,7 @@ class PersistentIntersection(NamedTuple):
         return np.where(np.take_along_axis(binds, order, axis=1), np.take_along_axis(rows, order, axis=1), -1)
 
     def _project_onto(
-        self, rows: Integers, curved: list[tuple[int, ...]], y: Array, trials: Integers
+        self, rows: Integers, curved: list[tuple[int, ...]], y: Array, trials: Integers, history: CurvedHistory
     ) -> tuple[Array, Any, str]:
         """The projections onto K, these rows and these curved constraints."""
         most = int((rows >= 0).sum(axis=1).max(initial=0))
@@ -672,13 +676,16 @@ class PersistentIntersection(NamedTuple):
             found = solve(Request(self.K, affine, y[trials], infeasible="nearest"))
             return found.point, found.feasible, found.method
         x, feasible, method = np.empty((trials.size, self.K.dim)), np.ones(trials.size, dtype=bool), "set"
-        alike: dict[tuple[int, ...], list[int]] = {}  # trials with the same curved constraints are solved together
-        for j, own in enumerate(curved):
-            alike.setdefault(own, []).append(j)
-        for own, places in alike.items():
+        alike: dict[
+            tuple[Any, ...], list[int]
+        ] = {}  # trials with curved constraints of the same kinds: solved together
+        ordered = [sorted(own, key=lambda c: (str(history.kind(c)), c)) for own in curved]
+        for j, own in enumerate(ordered):
+            alike.setdefault(tuple(map(history.kind, own)), []).append(j)
+        for kinds, places in alike.items():
             at, index = trials[places], np.array(places)
             members: list[Constraint] = [] if affine is None else [affine.trials(index)]
-            members += [self._curved(c, at) for c in own]
+            members += [history.take([ordered[j][k] for j in places], at) for k in range(len(kinds))]
             if not members:
                 x[places] = self.K.project_unchecked(y[at])
                 continue
@@ -686,7 +693,7 @@ class PersistentIntersection(NamedTuple):
             x[places], feasible[places], method = found.point, found.feasible, found.method
         return x, feasible, method
 
-    def _worst_curved(self, x: Array, active: Flags, known: list[tuple[int, ...]]) -> Integers:
+    def _worst_curved(self, x: Array, active: Flags, known: list[tuple[int, ...]], history: CurvedHistory) -> Integers:
         """The curved constraint that each active trial violates most, in units of its terms, but for those known.
 
         Entries of −1 stand for none.
@@ -694,11 +701,9 @@ class PersistentIntersection(NamedTuple):
         B = x.shape[0]
         worst, found = np.full(B, SATISFIED), np.full(B, -1)
         points = x.reshape(*self.batch, self.K.dim)
-        for c, constraint in enumerate(self.curved):
-            rows = constraint.rows_unchecked(points)
-            if not (rows > 0.0).any():
-                continue
-            relative = rows / np.maximum(constraint.magnitude(points), 1e-300)
+        for c in history.violations(x, len(self.curved))[0] if self.curved else ():
+            constraint = self.curved[c]
+            relative = constraint.rows_unchecked(points) / np.maximum(constraint.magnitude(points), 1e-300)
             excess = np.broadcast_to(relative.max(axis=-1), self.batch).reshape(B)
             fresh = active & (excess > worst)
             for i in np.flatnonzero(fresh):
@@ -706,10 +711,19 @@ class PersistentIntersection(NamedTuple):
                     worst[i], found[i] = excess[i], c
         return found
 
-    def _binds(self, c: int, i: int, x: Array) -> bool:
-        """Whether a curved constraint has next to no slack at x."""
-        own = self._curved(c, i)
-        return bool((own.rows_unchecked(x) >= -CURVED_BINDING_SLACK * own.magnitude(x)).any())
+    def _keep_binding(self, binding: list[tuple[int, ...]], trials: Integers, x: Array, history: CurvedHistory) -> None:
+        """Leaves in ``binding``, of these trials, the curved constraints that have next to no slack at x."""
+        pairs: dict[Any, list[tuple[int, int]]] = {}  # by kind, constraint and trial
+        for i in trials.tolist():
+            for c in binding[i]:
+                pairs.setdefault(history.kind(c), []).append((c, i))
+            binding[i] = ()
+        for same in pairs.values():
+            at = np.array([i for _, i in same])
+            own = history.take([c for c, _ in same], at)
+            binds = (own.rows_unchecked(x[at]) >= -CURVED_BINDING_SLACK * own.magnitude(x[at])).any(axis=-1)
+            for (c, i), keep in zip(same, np.broadcast_to(binds, at.shape), strict=True):
+                binding[i] = (*binding[i], c) if keep else binding[i]
 
     def _curved(self, c: int, i: Any) -> Constraint:
         """A curved constraint in one trial, or in several."""

@@ -18,7 +18,7 @@ from cocopt.arrays import (
     scalar,
 )
 from cocopt.constraints import Constraint
-from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, first_method, solve
+from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, first_method, first_request, solve
 from cocopt.geometry.problem import check_arguments, trial_constraint
 from cocopt.sets.base import ConvexSet
 from cocopt.tolerances import BLACK_BOX
@@ -78,21 +78,21 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
 
     Examples
     --------
-    >>> from cocopt import Box, constraints, explain
+    >>> from cocopt import Ball, Box, constraints, explain
     >>> explain(Box(0.0, 1.0, dim=2), constraints.Affine([1.0, 1.0], 1.0))
     'kernel: compiled, one row over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.NormBall([0.0, 0.0], 1.0))
     'curved: compiled, a norm ball over a box'
     >>> explain(Box(0.0, 1.0, dim=2), constraints.Quadratic([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0], -1.0))
     "newton: compiled, Newton's method for one row, curved ones among them"
-    >>> explain(Box(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
+    >>> explain(Ball(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
     'clarabel: K and the constraint as stacked cones, an interior-point method'
     """
     check_arguments(K, constraint)
     if constraint is None:
         return "set: the projection onto K itself"
     batch = constraint.batch
-    request = Request(K, trial_constraint(constraint, batch, (0,) * len(batch)), np.zeros(K.dim))
+    request = first_request(Request(K, trial_constraint(constraint, batch, (0,) * len(batch)), np.zeros(K.dim)))
     method = first_method(request)
     assert method is not None  # a projection has the dual or cuts, whatever K and the constraint are
     return f"{method.name}: {method.describe(request)}"

@@ -85,14 +85,15 @@ def hinge_prox(
     if linear is not None:
         target = target - require_finite("linear", as_points("linear", linear, K.dim)) / double
     bound = require_finite("weight", as_floats("weight", weight), infinities=True) / double
-    if (bound < 0).any():
+    if bound < 0 if bound.ndim == 0 else (bound < 0).any():
         raise InvalidInput(f"weight: expected non-negative numbers, got {float(bound.min()) * double}")
-    shape = trial_shape(constraint, target)
-    wanted = (*shape, constraint.row_count) if cap == "each" else shape
-    try:
-        np.broadcast_to(bound, wanted)
-    except ValueError:
-        raise InvalidInput(f"weight: expected a shape that broadcasts to {wanted}, got {bound.shape}") from None
+    if bound.ndim:  # (a number fits always, and looking at shapes takes as long as a small prox)
+        shape = trial_shape(constraint, target)
+        wanted = (*shape, constraint.row_count) if cap == "each" else shape
+        try:
+            np.broadcast_to(bound, wanted)
+        except ValueError:
+            raise InvalidInput(f"weight: expected a shape that broadcasts to {wanted}, got {bound.shape}") from None
     try:
         return solve_hinge_prox(K, constraint, target, bound, cap, cuts, tol).point
     except RuntimeWarning:  # as in `project`
@@ -112,5 +113,6 @@ def solve_hinge_prox(
     """argmin over x in K of ½‖x − target‖² + penalty(x), on checked arguments."""
     if cap == "sum" and constraint.row_count > 1:
         return solve(make_tuple(Request, (K, constraint, target, None, max_multiplier, "raise", cuts, tol)))
-    each = np.asarray(max_multiplier)[..., None] if cap == "sum" else np.atleast_1d(max_multiplier)
+    each = np.asarray(max_multiplier)
+    each = each[..., None] if cap == "sum" or each.ndim == 0 else each
     return solve(make_tuple(Request, (K, constraint, target, each, None, "raise", cuts, tol)))

@@ -47,6 +47,7 @@ _KERNELS = {
     "curved.polyhedron": ("polyhedron_norm_ball",),
     "curved.l1_ball": ("l1_ball_halfspace", "l1_ball_norm_ball"),
     "curved.ellipsoid": ("ellipsoid_halfspace", "ellipsoid_norm_ball"),
+    "curved.norm1": ("bounds_norm1",),
     "curved.simplex": ("simplex_norm_ball",),
     "curved.box_quadratic": ("box_quadratic",),
     "curved.ball": ("ball_norm_ball",),

@@ -20,7 +20,9 @@ except ImportError:  # Windows has no such locks; there two first runs at once a
 
 __all__ = ["borrowing", "expanded", "guvectorize", "in_order", "inlined", "njit", "silence"]
 
-# Sums may be reordered (that is what lets them use vector units); NaN and infinities keep their meaning.
+# Sums may be reordered (that is what lets them use vector units); NaN and infinities keep their meaning. A loop that
+# adds up does not store to an array, too: of such a loop the compiler makes two, and which of them runs, with its order
+# of adding, depends on how close to each other the arrays lie in memory.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 # Only kernels are called from Python: without wrappers for that, functions compile in half the time.

@@ -181,7 +181,7 @@ def clip_to_bounds(problem, work, x):
     ``direction`` is what they changed by. (No branches, so that this becomes vector code.)
     """
     z, free, change = work.z, work.free, work.direction
-    square, changes = 0.0, 0
+    changes = 0
     for j in range(z.shape[0]):
         p = clip(z[j], problem.lower[j], problem.upper[j])
         x[j] = p
@@ -189,8 +189,7 @@ def clip_to_bounds(problem, work, x):
         change[j] = f - free[j]
         changes += 1 if f != free[j] else 0
         free[j] = f
-        square += p * p
-    return np.sqrt(square), changes
+    return norm(x), changes
 
 
 @borrowing

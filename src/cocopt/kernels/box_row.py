@@ -21,7 +21,7 @@ from cocopt.kernels.line import (
 )
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import clip
+from cocopt.kernels.vectors import clip, dot
 from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["box_row_prox"]
@@ -76,23 +76,18 @@ def find_multiplier_many(line, max_multiplier, eps):
 def move_and_clip(line, nu, x):
     """x = clip(y − ν a); returns ‖x‖²."""
     y, lower, upper, a, _ = line
-    square = 0.0
     for j in range(y.shape[0]):
-        p = clip(y[j] - nu * a[j], lower[j], upper[j])
-        x[j] = p
-        square += p * p
-    return square
+        x[j] = clip(y[j] - nu * a[j], lower[j], upper[j])
+    return dot(x, x)
 
 
 @borrowing
 def least_point(line, x):
     """Of the points that minimise ⟨a, x⟩ over the box the one nearest to y; returns ‖x‖²."""
     y, lower, upper, a, _ = line
-    square = 0.0
     for j in range(y.shape[0]):
         x[j] = lower[j] if a[j] > 0.0 else upper[j] if a[j] < 0.0 else clip(y[j], lower[j], upper[j])
-        square += x[j] * x[j]
-    return square
+    return dot(x, x)
 
 
 class Answer(NamedTuple):

@@ -83,6 +83,7 @@ def scale_rows(values, columns, starts, b, ends, x, n, length, new_values, new_b
             total = b[r]
             for k in range(starts[r], starts[r + 1]):
                 total -= values[k] * x[columns[k]]
+            for k in range(starts[r], starts[r + 1]):
                 new_values[k] = values[k] / (unit * column_units[columns[k]])
             new_b[r] = total / (length * unit)
             row_units[r] = unit

@@ -17,7 +17,7 @@ from cocopt.kernels.box_row import box_row_prox
 from cocopt.kernels.line import Line
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import dot
+from cocopt.kernels.vectors import dot, norm
 from cocopt.tolerances import FEASIBILITY, ROUNDING
 
 __all__ = ["BallRow", "ball_halfspace", "ball_row_prox", "box_halfspace"]
@@ -159,14 +159,13 @@ def project_onto_plane(trial, nu, a_sq, far, x):
 def project_again_onto_rim(trial, foot, rim, a_sq, x):
     """Moves x, which is near, to the sphere in the plane around center + foot·a of radius ``rim``."""
     _, center, _, a, _ = trial
-    c, d_sq = 0.0, 0.0
+    c = 0.0
     for j in range(x.shape[0]):
         c += a[j] * (x[j] - center[j])
     c /= max(a_sq, 1e-300)
     for j in range(x.shape[0]):
         x[j] -= center[j] + c * a[j]
-        d_sq += x[j] * x[j]
-    stretch = rim / max(np.sqrt(d_sq), 1e-300)
+    stretch = rim / max(norm(x), 1e-300)
     for j in range(x.shape[0]):
         x[j] = center[j] + foot * a[j] + stretch * x[j]
 

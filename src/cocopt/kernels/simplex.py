@@ -17,6 +17,7 @@ from cocopt.kernels.far_targets import MAX_STAGES, is_near, move_target_closer, 
 from cocopt.kernels.line import CHUNK, MANY_COORDINATES, sample, sample_size
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
+from cocopt.kernels.vectors import norm
 from cocopt.tolerances import FEASIBILITY, NEVER_BINDS
 
 __all__ = ["simplex_halfspace", "simplex_row"]
@@ -212,11 +213,10 @@ def _prox_in_one_stage(y, total, a, b, max_multiplier, x):
         nu, tau, h = search(y, a, level, total, max_multiplier, tol, NO_SUMS)
     else:
         nu, tau, h = search_many(y, a, level, total, max_multiplier, tol)
-    x_sq = 0.0
     for j in range(n):
         z = y[j] - nu * a[j] - tau
         x[j] = z if z > 0.0 else 0.0
-        x_sq += x[j] * x[j]
+    x_norm = norm(x)
     status = CONVERGED
     if nu > 0.0 and eps * nu * np.sqrt(a_sq) > 0.1 * FEASIBILITY * (total + y_norm):
         status = UNCONVERGED  # rounding of ν a exceeds what is promised
@@ -228,7 +228,7 @@ def _prox_in_one_stage(y, total, a, b, max_multiplier, x):
         status = INFEASIBLE if least > FEASIBILITY * row else status if h <= FEASIBILITY * row else UNCONVERGED
     elif h < -16.0 * tol and nu > 0.0:
         status = UNCONVERGED
-    return nu, status, y_norm, np.sqrt(x_sq)
+    return nu, status, y_norm, x_norm
 
 
 @njit

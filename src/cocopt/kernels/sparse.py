@@ -112,11 +112,9 @@ def project_onto_set(problem, work, z, x):
             x[j] = clip(z[j], problem.lower[j], problem.upper[j])
             free[j], normal[j] = 1.0 if x[j] == z[j] else 0.0, 0.0
         return 1.0
-    square = 0.0
     for j in range(n):
         free[j], normal[j] = 1.0, z[j] - problem.center[j]
-        square += normal[j] * normal[j]
-    length = np.sqrt(square)
+    length = norm(normal[:n])
     outside = length > problem.radius
     scale = problem.radius / length if outside else 1.0
     for j in range(n):

@@ -318,7 +318,7 @@ class ConvexSet(ABC):
 
     def _repr_html_(self) -> str:
         try:
-            arguments = self.parameters()
+            arguments = {name: value for name, value in self.parameters().items() if name != "dim"}
         except TypeError:  # it does not say
             arguments = {}
         return html.card(type(self).__name__, f"a set of dimension {self.dim}, diameter {self.diameter:.6g}", arguments)

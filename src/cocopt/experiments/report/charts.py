@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from cocopt.experiments.report.appearance import Appearance
+from cocopt.experiments.report.findings import zero_violation
 from cocopt.experiments.report.folder import Curve, Experiment, Mean
-from cocopt.experiments.report.looks import Look
 from cocopt.experiments.report.words import MAIN, in_order, metric, named
 
 __all__ = ["MAX_REFERENCES", "chart_data", "chosen_points", "further_metrics", "main_metrics", "named_metrics"]
@@ -36,13 +37,13 @@ def further_metrics(experiment: Experiment) -> list[str]:
     return in_order(key for key in experiment.metrics if key not in MAIN and not named(key))
 
 
-def chart_data(experiments: Sequence[Experiment], known: Mapping[str, Look]) -> dict[str, Any]:
+def chart_data(experiments: Sequence[Experiment], known: Mapping[str, Appearance]) -> dict[str, Any]:
     """Everything that the charts show, as JSON; algorithms are numbers in the list of all of them."""
     curves = sum(len(own) for experiment in experiments for own in experiment.curves.values())
     points = min(_MOST, max(_FEWEST, _NUMBERS // (3 * max(curves, 1))))
     at = {label: i for i, label in enumerate(known)}
     return {
-        "algorithms": [look._asdict() for look in known.values()],
+        "algorithms": [own._asdict() for own in known.values()],
         "problems": [_problem(experiment, at, points) for experiment in experiments],
     }
 
@@ -65,6 +66,7 @@ def _problem(experiment: Experiment, at: Mapping[str, int], points: int) -> dict
         },
         "paired": {key: own for key, own in compared.items() if own},
         "references": [at[label] for label in experiment.algorithms[:MAX_REFERENCES]],
+        "zero": zero_violation(experiment),
         "reference": at[_reference(experiment)],
     }
 

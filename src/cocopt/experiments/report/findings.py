@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from cocopt.experiments.report.folder import Experiment, Mean, Verdict
 from cocopt.experiments.report.words import MAIN
+from cocopt.tolerances import FEASIBILITY
 
-__all__ = ["Lowest", "bound_share", "bound_verdict", "difference", "lowest"]
+__all__ = ["Lowest", "bound_share", "bound_verdict", "difference", "lowest", "zero_violation"]
 
 
 class Lowest(NamedTuple):
@@ -43,9 +44,14 @@ def lowest(experiment: Experiment) -> list[Lowest]:
 
 
 def _separated(experiment: Experiment, other: str, best: str, metric: str) -> bool:
-    """Whether the interval of the difference lies above 0."""
+    """Whether the interval of the difference lies above 0, or above what counts as no violation."""
     paired = difference(experiment, other, best, metric)
-    return paired is not None and paired.low > 0.0
+    return paired is not None and paired.low > (zero_violation(experiment) if metric.startswith("ccv") else 0.0)
+
+
+def zero_violation(experiment: Experiment) -> float:
+    """A sum of violations up to which there are none: what projections are accurate to, in every round."""
+    return FEASIBILITY * experiment.rounds
 
 
 def bound_share(experiment: Experiment, algorithm: str, metric: str) -> float | None:

@@ -87,11 +87,8 @@ def read_folder(folder: str | os.PathLike[str]) -> tuple[list[Experiment], dict[
     if not isinstance(folder, str | os.PathLike):
         raise InvalidInput(f"folder: expected a path, got {describe(folder)}")
     path = Path(folder).expanduser()
-    try:
-        if not path.is_dir():
-            raise InvalidInput(f"folder: expected a folder with results ({_REMEDY}), got {path}")
-    except ValueError as error:  # a null character
-        raise InvalidInput(f"folder: expected a path, got {error}") from error
+    if "\0" in str(path) or not path.is_dir():
+        raise InvalidInput(f"folder: expected a folder with results ({_REMEDY}), got {str(path)!r}")
     config = _read_json(path / "config.json")
     described = _mapping(config.get("experiments"), "config.json: experiments")
     if not described:
@@ -151,11 +148,17 @@ def _experiment(name: str, given: Any) -> Experiment:
 
 
 def _read_tables(path: Path, experiments: dict[str, Experiment]) -> None:
+    order: dict[tuple[str, str], int] = {}
     for row in _rows(path / "summary.csv", ("problem", "algorithm", "metric"), ("mean", "ci_low", "ci_high")):
         (problem, label, metric), numbers = row
         found = experiments.get(problem)
         if found is not None:
             (found.finals.get(label, found.others))[metric] = Mean(*numbers)
+            order.setdefault((problem, label), len(order))
+    for name, experiment in experiments.items():  # JSON may have been sorted, tables are not
+        places = {label: order.get((name, label), len(order)) for label in experiment.algorithms}
+        experiment.algorithms.sort(key=places.__getitem__)
+        experiment.finals = {label: experiment.finals[label] for label in experiment.algorithms}
     _read_curves(path / "curves.csv", experiments, ("mean", "ci_low", "ci_high"))
     if (path / "bounds.csv").exists():
         _read_curves(path / "bounds.csv", experiments, ("bound",))
@@ -211,8 +214,10 @@ def _add_notes(experiment: Experiment, notes: dict[str, Any]) -> None:
     texts = {"growth_over": notes.get("growth_over", ""), "rerun": notes.get("rerun") or ""}
     known = _texts(texts, what)
     experiment.growth_over, experiment.rerun = known["growth_over"], known["rerun"] or None
-    for own in notes.get("verdicts", []) if isinstance(notes.get("verdicts", []), list) else [None]:
-        holds, text = _mapping(own, f"{what}: verdicts").get("holds"), own.get("text")
+    given = notes.get("verdicts", [])
+    for own in given if isinstance(given, list) else [given]:
+        verdict = _mapping(own, f"{what}: verdicts")
+        holds, text = verdict.get("holds"), verdict.get("text")
         if not isinstance(text, str) or not (holds is None or isinstance(holds, bool)):
             raise InvalidInput(f"{what}: verdicts: expected holds and text, got {describe(own)}")
         experiment.verdicts.append(Verdict(holds, text))

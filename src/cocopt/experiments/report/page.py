@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from cocopt.experiments.report import tables
+from cocopt.experiments.report.appearance import Appearance, appearances
 from cocopt.experiments.report.charts import (
     MAX_REFERENCES,
     chart_data,
@@ -18,9 +19,9 @@ from cocopt.experiments.report.charts import (
     main_metrics,
     named_metrics,
 )
+from cocopt.experiments.report.findings import bound_verdict
 from cocopt.experiments.report.folder import Experiment
 from cocopt.experiments.report.html import Html, element, json_script, name
-from cocopt.experiments.report.looks import Look, looks
 from cocopt.experiments.report.words import metric
 
 __all__ = ["make_page", "plotly_script"]
@@ -52,7 +53,7 @@ def _static(file: str) -> str:
 
 def make_page(experiments: Sequence[Experiment], versions: Mapping[str, str], plotly: str) -> str:
     """The page as one text; it loads nothing, and its policy forbids to."""
-    known = looks(experiments)
+    known = appearances(experiments)
     own = _static("report.js")
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {_hash(plotly)} {_hash(own)}"
@@ -105,7 +106,7 @@ def _top(experiments: Sequence[Experiment], versions: Mapping[str, str]) -> Html
     )
 
 
-def _findings(experiments: Sequence[Experiment], known: Mapping[str, Look]) -> Html:
+def _findings(experiments: Sequence[Experiment], known: Mapping[str, Appearance]) -> Html:
     cards = [tables.findings_card(experiment, known, f"problem-{i}") for i, experiment in enumerate(experiments)]
     return element(
         "section",
@@ -122,11 +123,11 @@ def _findings(experiments: Sequence[Experiment], known: Mapping[str, Look]) -> H
     )
 
 
-def _section(experiment: Experiment, i: int, known: Mapping[str, Look]) -> Html:
+def _section(experiment: Experiment, i: int, known: Mapping[str, Appearance]) -> Html:
     parts = [
         element("h2", name(experiment.name)),
         element("p", tables.size_text(experiment), class_="size"),
-        tables.verdict_list([*experiment.verdicts, tables.bound_verdict(experiment)]),
+        tables.verdict_list([*experiment.verdicts, bound_verdict(experiment)]),
         _curves(experiment, i, known),
         _part("Final metrics", _sorting_hint(), tables.final_table(experiment, known)),
         _trade_off(experiment, i),
@@ -157,7 +158,7 @@ def _sorting_hint() -> Html:
     return element("p", "A click on a column’s head sorts by it; bold: the lowest mean.", class_="hint")
 
 
-def _curves(experiment: Experiment, i: int, known: Mapping[str, Look]) -> Html:
+def _curves(experiment: Experiment, i: int, known: Mapping[str, Appearance]) -> Html:
     main, further = main_metrics(experiment), further_metrics(experiment)
     charts = [_figure(i, "curve", [key]) for key in main]
     rest = element(
@@ -187,7 +188,7 @@ def _bands_text(experiment: Experiment) -> Html:
     return element("p", lines)
 
 
-def _legend(experiment: Experiment, i: int, known: Mapping[str, Look]) -> Html:
+def _legend(experiment: Experiment, i: int, known: Mapping[str, Appearance]) -> Html:
     at = {label: k for k, label in enumerate(known)}
     buttons = [
         element(

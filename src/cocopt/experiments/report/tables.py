@@ -8,34 +8,36 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from cocopt.experiments.report.appearance import Appearance, swatch
 from cocopt.experiments.report.charts import main_metrics, named_metrics
 from cocopt.experiments.report.findings import bound_share, bound_verdict, lowest
 from cocopt.experiments.report.folder import Experiment, Mean, Verdict
 from cocopt.experiments.report.html import Html, element, name
-from cocopt.experiments.report.looks import Look, swatch
 from cocopt.experiments.report.words import in_order, mean_text, metric, named
 
 __all__ = [
+    "algorithm_name",
     "config_table",
     "final_table",
     "findings_card",
     "growth_table",
     "names_table",
+    "size_text",
     "skipped_list",
     "verdict_list",
 ]
 
-Looks = Mapping[str, Look]
+Appearances = Mapping[str, Appearance]
 _SIGNS = {True: ("holds", "✓"), False: ("fails", "✗"), None: ("open", "–")}
 _SPOKEN = {True: "yes: ", False: "no: ", None: "not known: "}
 
 
-def algorithm_name(look: Look) -> Html:
+def algorithm_name(own: Appearance) -> Html:
     """The swatch and the title of an algorithm."""
-    return element("span", swatch(look), name(look.title), class_="algorithm")
+    return element("span", swatch(own), name(own.title), class_="algorithm")
 
 
-def findings_card(experiment: Experiment, known: Looks, anchor: str) -> Html:
+def findings_card(experiment: Experiment, known: Appearances, anchor: str) -> Html:
     """The lowest of each metric, and the verdicts."""
     rows = []
     for found in lowest(experiment):
@@ -126,17 +128,18 @@ def _header(columns: Sequence[_Column], groups: Sequence[str]) -> Html:
 
 def _sortable(
     experiment: Experiment,
-    known: Looks,
+    known: Appearances,
     caption: str,
     header: Html,
     cells: Callable[[str], Sequence[Html]],
+    kind: str,
 ) -> Html:
-    """One row per algorithm."""
+    """One row per algorithm; the kind is the table's class."""
     rows = []
     for label in experiment.algorithms:
         head = element("th", algorithm_name(known[label]), scope="row", data_value=known[label].title)
         rows.append(element("tr", head, *cells(label)))
-    table = element("table", element("caption", caption), header, element("tbody", *rows), class_="sortable")
+    table = element("table", element("caption", caption), header, element("tbody", *rows), class_=f"sortable {kind}")
     return scrolling(table, f"{caption} {experiment.name}")
 
 
@@ -162,7 +165,7 @@ def _mean_cell(key: str, value: Mean | None, best: float | None) -> Html:
     )
 
 
-def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], caption: str) -> Html:
+def _means_table(experiment: Experiment, known: Appearances, keys: Sequence[str], caption: str, kind: str) -> Html:
     means = {key: [own[key].mean for own in experiment.finals.values() if key in own] for key in keys}
     finite = {key: [mean for mean in own if math.isfinite(mean)] for key, own in means.items()}
     best = {key: min(own) if own and min(own) < max(own) else None for key, own in finite.items()}
@@ -170,22 +173,23 @@ def _means_table(experiment: Experiment, known: Looks, keys: Sequence[str], capt
     def cells(label: str) -> list[Html]:
         return [_mean_cell(key, experiment.finals[label].get(key), best[key]) for key in keys]
 
-    return _sortable(experiment, known, caption, _header([_Column(*metric(key)) for key in keys], ()), cells)
+    return _sortable(experiment, known, caption, _header([_Column(*metric(key)) for key in keys], ()), cells, kind)
 
 
-def final_table(experiment: Experiment, known: Looks) -> Html:
+def final_table(experiment: Experiment, known: Appearances) -> Html:
     """Every metric after the last round, but for those of names."""
     keys = in_order(key for key in experiment.metrics if not named(key))
-    return _means_table(experiment, known, keys, f"After round {experiment.rounds}: mean ± half of its 95 % interval.")
+    caption = f"After round {experiment.rounds}: mean ± half of its 95 % interval."
+    return _means_table(experiment, known, keys, caption, "final")
 
 
-def names_table(experiment: Experiment, known: Looks) -> Html:
+def names_table(experiment: Experiment, known: Appearances) -> Html:
     """The violations of rows that have names."""
     caption = f"Violations by name after round {experiment.rounds}: mean ± half of its 95 % interval."
-    return _means_table(experiment, known, named_metrics(experiment), caption)
+    return _means_table(experiment, known, named_metrics(experiment), caption, "names")
 
 
-def growth_table(experiment: Experiment, known: Looks) -> Html:
+def growth_table(experiment: Experiment, known: Appearances) -> Html:
     """Measured growth, promised rate and the share of the bound, per metric."""
     keys = [key for key in main_metrics(experiment) if any(key in own for own in experiment.growth.values())]
     columns = [
@@ -201,12 +205,18 @@ def growth_table(experiment: Experiment, known: Looks) -> Html:
             share = bound_share(experiment, label, key)
             found.append(element("td", text.replace("-", "−"), data_value=text if _is_number(text) else None))
             found.append(element("td", *_rate(experiment.promised.get(label, {}).get(key, "–"))))
-            shown = "–" if share is None else "below 0" if share < 0.0 else f"{100.0 * share:.3g} %"
-            found.append(element("td", shown, data_value=_sorted_by(share)))
+            found.append(element("td", _share(share), data_value=_sorted_by(share)))
         return found
 
     header = _header(columns, [metric(key).title for key in keys])
-    return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", header, cells)
+    return _sortable(experiment, known, f"Growth over {experiment.growth_over}.", header, cells, "growth")
+
+
+def _share(share: float | None) -> str:
+    """A share in per cent."""
+    if share is None:
+        return "–"
+    return "below 0" if share < 0.0 else "< 0.001 %" if share < 1e-5 else f"{100.0 * share:.3g} %"
 
 
 def _rate(text: str) -> list[str]:
@@ -227,7 +237,7 @@ def skipped_list(experiment: Experiment) -> Html:
     return element("ul", *(element("li", name(label), f": {why}") for label, why in experiment.skipped.items()))
 
 
-def config_table(experiment: Experiment, known: Looks) -> Html:
+def config_table(experiment: Experiment, known: Appearances) -> Html:
     """The problem, the comparators and every algorithm with its options; and all of it as JSON."""
     config = experiment.config
     lines = [

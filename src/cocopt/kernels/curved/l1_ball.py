@@ -29,8 +29,9 @@ from cocopt.kernels.curved.path import (
 )
 from cocopt.kernels.far_targets import move_target_closer
 from cocopt.kernels.rounding import rounding
-from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
+from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import dot, norm
+from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["l1_ball_halfspace", "l1_ball_norm_ball"]
 
@@ -225,6 +226,18 @@ def l1_ball_norm_ball(y, center, K_radius, c, radius, max_multiplier, x, nu, sta
         tau = move_target_closer(y, x, K_radius, target)
 
 
+@borrowing
+def _is_nearest_corner(a, a_max, K, x):
+    """x = the corner of K where ⟨a, x⟩ is least; whether it is the only such point."""
+    (center, K_radius), count = K, 0
+    for j in range(x.shape[0]):
+        x[j] = center[j]
+        if abs(a[j]) == a_max:
+            x[j] -= K_radius if a[j] > 0.0 else -K_radius
+            count += 1
+    return count == 1
+
+
 # Its complexity exceeds the guide: the cases follow one another.
 @borrowing
 def _solve_halfspace(y, K, row, max_multiplier, memory, x):
@@ -254,7 +267,8 @@ def _solve_halfspace(y, K, row, max_multiplier, memory, x):
     nu = 0.0
     if not off and offset - model.qx > tol:
         if max_multiplier == np.inf and offset - K_radius * a_max > -tol:
-            return np.inf, UNCONVERGED  # the row touches K, or misses it
+            missed = offset - K_radius * a_max > FEASIBILITY * (a_norm * size + abs(b))
+            return np.inf, INFEASIBLE if missed and _is_nearest_corner(a, a_max, K, x) else UNCONVERGED
         unit, bracket = (norm(p) + K_radius) / max(a_norm, 1e-300), whole(max_multiplier)
         for _ in range(multiplier.MAX_STEPS):
             h = offset - model.qx

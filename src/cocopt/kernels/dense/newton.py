@@ -68,10 +68,11 @@ def list_rows(problem, work, u, considered):
 
 
 @borrowing
-def linearise(problem, work, u, rows, minimum):
+def linearise(problem, work, u, rows, minimum, all_free):
     """S = J H⁻¹ Jᵀ and ρ = g − J H⁻¹ gradient of the listed rows, in units in which the diagonal of S is 1.
 
-    Returns by how much the second term changes a row at most, relative to its terms.
+    Returns by how much the second term changes a row at most, relative to its terms. With ``all_free``, S is at least
+    what it becomes when coordinates leave their bounds.
     """
     z, place, listed, inverse, count = work.z, work.place, work.listed, work.inverse, minimum.free_count
     for k in range(count):
@@ -95,8 +96,21 @@ def linearise(problem, work, u, rows, minimum):
             work.S[a, b] = total
         work.rho[a] = work.value[listed[a]] - moved
         drift = max(drift, abs(moved) / work.terms[listed[a]])
+    if all_free:
+        add_bound_coordinates(work, rows)
     scale_rows(problem, work, u, rows)
     return drift
+
+
+@borrowing
+def add_bound_coordinates(work, rows):
+    """S += J Jᵀ on the coordinates at their bounds."""
+    for a in range(rows):
+        J = work.J[work.listed[a]]
+        for b in range(a + 1):
+            other = work.J[work.listed[b]]
+            for j in range(J.shape[0]):
+                work.S[a, b] += (1.0 - work.free[j]) * J[j] * other[j]
 
 
 @borrowing
@@ -149,6 +163,29 @@ def length_to_release(problem, work, x, rows, noise):
         if (rate < 0.0) == (x[j] <= problem.lower[j]) and rate != 0.0:
             least = min(least, (abs(work.gradient[j]) + 2.0 * noise) / abs(rate))
     return least
+
+
+@borrowing
+def share_within_box(problem, work, x):
+    """The share of a single row's step after which its linear model is met; the Hessian is a multiple of the identity.
+
+    Coordinates that leave their bounds on the way make the step shorter.
+    """
+    i, inverse = work.listed[0], work.inverse[0]
+    J, low, high, t = work.J[i], 0.0, 1.0, 1.0
+    for _ in range(MAX_TRIES):
+        value, fall = work.value[i], 0.0
+        for j in range(x.shape[0]):
+            v = x[j] - (work.gradient[j] + t * work.d[0] * J[j]) * inverse
+            moved = clip(v, problem.lower[j], problem.upper[j])
+            value += J[j] * (moved - x[j])
+            fall += J[j] * J[j] if moved == v else 0.0
+        low, high = (t, high) if value > 0.0 else (low, t)
+        if abs(value) <= 0.1 * work.value[i]:
+            break
+        t += value / max(fall * inverse * work.d[0], 1e-300)
+        t = t if low < t < high else 0.5 * (low + high)
+    return t
 
 
 @borrowing
@@ -332,7 +369,7 @@ def maximise_dual(problem, work, x, u, warm):
     plain = problem.b.shape[0] + problem.radii.shape[0]
     considered = R if warm or plain == 0 else plain
     has_gram, keep_factor, gap, bracket = warm, False, np.inf, (0.0, np.inf)
-    last_error, failures, refined = np.inf, 0, 0
+    last_error, failures, refined, was_cautious = np.inf, 0, 0, False
     nowhere = line = Line(0.0, 1.0, 0.0, 0.0, np.inf, 0.0, 0)
     minimum = Minimum(True, n, False, 0.0)
     for j in range(n):
@@ -347,10 +384,16 @@ def maximise_dual(problem, work, x, u, warm):
             keep_factor = False
             continue
         rows = list_rows(problem, work, u, considered)
-        drift = linearise(problem, work, u, rows, minimum)
         room = room_of_sum(problem, u)
-        dependent, threshold = best_step(work, rows, room)
-        error, expected = unscale_step(work, rows, threshold if room <= ENOUGH * problem.most_sum else 0.0)
+        drift, dependent, error, expected, length = 0.0, False, 0.0, 0.0, 0.0
+        for attempt in range(2):
+            drift = linearise(problem, work, u, rows, minimum, attempt == 1)
+            dependent, too_long, threshold = best_step(work, rows, room)
+            error, expected = unscale_step(work, rows, threshold if room <= ENOUGH * problem.most_sum else 0.0)
+            length = 2.0 * length_to_release(problem, work, x, rows, minimum.noise) if dependent else 1.0
+            if length < np.inf and (was_cautious or not too_long):
+                break
+        was_cautious = attempt == 1
         if drift > DRIFT * error and drift > EXACT and refined < MAX_REFINED:
             refined += 1
             gap, keep_factor = 0.01 * gap if gap < np.inf else 0.0, False
@@ -378,10 +421,12 @@ def maximise_dual(problem, work, x, u, warm):
         step_of_x(work, rows, minimum)
         lengths = (1.0, 1.0)
         if dependent:  # the step has no length of its own
-            length = 2.0 * length_to_release(problem, work, x, rows, minimum.noise)
             if length == np.inf and room == np.inf:
                 return UNCONVERGED
             lengths = (min(1.0, length), 0.0 if length < 1.0 else 1.0)
+        elif rows == 1 and not minimum.dense and minimum.free_count < n and work.d[0] > 0.0 and expected > 0.0:
+            share = share_within_box(problem, work, x)
+            lengths = (share, share)
         elif room == np.inf:
             lengths = choose_length(problem, work, rows, minimum.free_count, expected)
         ascent, keep_factor = take_step(problem, work, x, u, rows, minimum, lengths, bracket)

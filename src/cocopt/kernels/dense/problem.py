@@ -12,7 +12,7 @@ from cocopt.kernels.vectors import dot, norm
 
 __all__ = ["Problem", "Work", "evaluate", "gram_matrices", "newton_memory", "work_views"]
 
-_BY_COORDINATE, _BY_ROW = 8, 16  # vectors of the workspace that have one entry per coordinate, per row
+_BY_COORDINATE, _BY_ROW = 8, 19  # vectors of the workspace that have one entry per coordinate, per row
 
 
 class Problem(NamedTuple):
@@ -71,11 +71,14 @@ class Work(NamedTuple):
     lo: Any  # (R): its bounds
     hi: Any  # (R)
     state: Any  # (R): whether a multiplier is at a bound
-    p: Any  # (R): a direction
+    p: Any  # (R): a direction, in the order of those that move
     ones: Any  # (R): another one
     weight: Any  # (R): what a multiplier adds to the bounded sum
+    slope: Any  # (R): ρ − S d
+    pivots: Any  # (R): 1 over the diagonal of T
+    order: Any  # (R): the multipliers that move, as integers
     S: Any  # (R, R): minus the dual's Hessian
-    T: Any  # (R, R): its factor
+    T: Any  # (R, R): its factor on the multipliers that move
     image: Any  # (p): C x + e of a cone
 
 
@@ -101,7 +104,8 @@ def work_views(memory, n, R, k, p):
         memory[:rows].reshape(R, n), memory[rows : 2 * rows].reshape(R, n), U, W, G,
         v[0], v[1], v[2], v[3], v[4], v[5], v[6].view(np.int64), v[7],
         m[0], m[1], m[2], m[3], m[4], m[5], m[6].view(np.int64), m[7], m[8], m[9], m[10], m[11], m[12], m[13], m[14],
-        m[15], memory[at : at + square].reshape(R, R), memory[at + square : at + 2 * square].reshape(R, R),
+        m[15], m[16], m[17], m[18].view(np.int64),
+        memory[at : at + square].reshape(R, R), memory[at + square : at + 2 * square].reshape(R, R),
         memory[at + 2 * square : at + 2 * square + p],
     )  # fmt: skip
 

@@ -295,7 +295,10 @@
     return found;
   }
 
-  const separated = ([, low, high]) => (low > 0 ? "higher" : high < 0 ? "lower" : "");
+  function separated([, low, high], key, problem) {
+    const zero = key.startsWith("ccv") ? problem.zero : 0; // smaller sums of violations are rounding
+    return low > zero ? "higher" : high < -zero && high !== null ? "lower" : "";
+  }
 
   function pairedChart(figure) {
     const problem = data.problems[figure.dataset.problem];
@@ -340,7 +343,7 @@
         const cell = row.insertCell();
         cell.dataset.metric = keys[i];
         if (!(index in found)) return void (cell.textContent = "–");
-        const side = separated(found[index]);
+        const side = separated(found[index], keys[i], problem);
         cell.className = side;
         cell.textContent = (side === "lower" ? "▼ " : side === "higher" ? "▲ " : "") + meanText(found[index]);
       });

@@ -10,7 +10,7 @@ from cocopt.experiments.figures import COLOURS
 from cocopt.experiments.report.folder import Experiment
 from cocopt.experiments.report.html import Html, element
 
-__all__ = ["DARK_COLOURS", "SYMBOLS", "Look", "looks", "swatch"]
+__all__ = ["DARK_COLOURS", "SYMBOLS", "Appearance", "appearances", "swatch"]
 
 #: the colours of the figures, lighter where the page is dark; black becomes white
 DARK_COLOURS = ("#4BA3E3", "#F58A4B", "#2FC79A", "#E8A3CC", "#F5B93A", "#A6D8F7", "#F4F4F4", "#A3A3A3")
@@ -22,7 +22,7 @@ SYMBOLS = (
 )
 
 
-class Look(NamedTuple):
+class Appearance(NamedTuple):
     """How an algorithm is drawn."""
 
     label: str
@@ -32,12 +32,12 @@ class Look(NamedTuple):
     symbol: str
 
 
-def looks(experiments: Sequence[Experiment]) -> dict[str, Look]:
-    """The looks of all algorithms of a page, by label."""
+def appearances(experiments: Sequence[Experiment]) -> dict[str, Appearance]:
+    """The appearances of all algorithms of a page, by label."""
     titles = {label: own.title(label) for own in experiments for label in own.algorithms}
     shared = {title for title in titles.values() if list(titles.values()).count(title) > 1}
     return {
-        label: Look(
+        label: Appearance(
             label,
             label if title in shared else title,  # titles may coincide, labels cannot
             COLOURS[i % len(COLOURS)],
@@ -48,12 +48,12 @@ def looks(experiments: Sequence[Experiment]) -> dict[str, Look]:
     }
 
 
-def swatch(look: Look) -> Html:
+def swatch(own: Appearance) -> Html:
     """A short line with the marker, which takes the colours of the page's theme."""
-    style = f"--light:{look.light};--dark:{look.dark}"
-    line = element("path", d="M1 7H31", fill="none", stroke_width=2.2)
-    marker = element("path", d=_path(look.symbol), stroke="none")
-    return element("svg", line, marker, class_="swatch", style=style, viewBox="0 0 32 14", aria_hidden="true")
+    colours = f"--light:{own.light};--dark:{own.dark}"
+    line = element("path", d="M1 7H31", fill="none", stroke_width="2.2")
+    marker = element("path", d=_path(own.symbol), stroke="none")
+    return element("svg", line, marker, class_="swatch", style=colours, viewBox="0 0 32 14", aria_hidden="true")
 
 
 def _path(symbol: str) -> str:
