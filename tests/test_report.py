@@ -379,6 +379,16 @@ def test_the_page_is_made_again_from_the_folder_alone(result: Any, tmp_path: Pat
     assert (again / "report.html").read_bytes() == (result[1] / "report.html").read_bytes()
 
 
+def test_a_loaded_result_has_a_page_too(result: Any, tmp_path: Path) -> None:
+    cocopt.experiments.Result.load(result[1]).save(tmp_path)
+    (again,), _ = read_folder(tmp_path)
+    (experiment,), _ = read_folder(result[1])
+    assert (again.finals, again.bounds, again.growth) == (experiment.finals, experiment.bounds, experiment.growth)
+    assert (again.verdicts, again.rerun, again.titles) == (experiment.verdicts, experiment.rerun, experiment.titles)
+    assert again.algorithms == experiment.algorithms == ["clasp", "recoo", "adagrad"]
+    assert not any(again.promised.values())  # which only the problem's learners know
+
+
 def test_reproduce_writes_one_page_for_all_experiments(tmp_path: Path) -> None:
     done = cli(
         "reproduce", "olr", "drone", "--trials", "2", "--rounds", "4", "--jobs", "1", "-q", "--out", str(tmp_path)

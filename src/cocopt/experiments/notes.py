@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from cocopt import problems
+from cocopt.errors import InvalidInput
 from cocopt.experiments.chunks import open_folder
 from cocopt.experiments.growth import along
 from cocopt.experiments.results import Result, interval, write_atomically
 from cocopt.experiments.specs import Spec, parse
+from cocopt.problems import Problem
 
 __all__ = ["bound_rows", "notes", "rerun", "verdicts", "write_notes"]
 
@@ -71,8 +73,16 @@ def notes(result: Result) -> dict[str, Any]:
     }
 
 
+def _problem(result: Result) -> Problem | None:
+    """The problem; None of a loaded result."""
+    try:
+        return result.problem
+    except InvalidInput:
+        return None
+
+
 def _promised(result: Result, label: str) -> Iterable[tuple[str, str]]:
-    rates = result.learner(label).rates
+    rates = None if _problem(result) is None else result.learner(label).rates
     for metric, rate in {} if rates is None else rates._asdict().items():
         if rate is not None:
             yield metric, str(rate)
@@ -94,7 +104,8 @@ def verdicts(result: Result) -> list[tuple[bool | None, str]]:
     for name in result.comparators:
         note = result.infeasibility_note(name)
         found.append((note is None, note or _exists(result, name)))
-    if not found and result.problem.feasible is False:
+    problem = _problem(result)
+    if not found and problem is not None and problem.feasible is False:
         return [(False, "It is known of this problem that no action satisfies the constraints of all rounds.")]
     if not found:
         return [(None, "Not examined: the run did not look for the best action, so that its regret is unknown.")]
@@ -122,7 +133,7 @@ def rerun(result: Result) -> str | None:
     """
     config = result.config
     problem = _problem_spec(config["problem"])
-    algorithms = [_algorithm_spec(own) for own in config["algorithms"].values()]
+    algorithms = [_algorithm_spec(config["algorithms"][label]) for label in result.algorithms]
     if problem is None or None in algorithms:
         return None
     words = ["cocopt", "run", problem, *(word for own in algorithms for word in ("-a", str(own)))]

@@ -148,11 +148,17 @@ def _experiment(name: str, given: Any) -> Experiment:
 
 
 def _read_tables(path: Path, experiments: dict[str, Experiment]) -> None:
+    order: dict[tuple[str, str], int] = {}
     for row in _rows(path / "summary.csv", ("problem", "algorithm", "metric"), ("mean", "ci_low", "ci_high")):
         (problem, label, metric), numbers = row
         found = experiments.get(problem)
         if found is not None:
             (found.finals.get(label, found.others))[metric] = Mean(*numbers)
+            order.setdefault((problem, label), len(order))
+    for name, experiment in experiments.items():  # JSON may have been sorted, tables are not
+        places = {label: order.get((name, label), len(order)) for label in experiment.algorithms}
+        experiment.algorithms.sort(key=places.__getitem__)
+        experiment.finals = {label: experiment.finals[label] for label in experiment.algorithms}
     _read_curves(path / "curves.csv", experiments, ("mean", "ci_low", "ci_high"))
     if (path / "bounds.csv").exists():
         _read_curves(path / "bounds.csv", experiments, ("bound",))
