@@ -124,7 +124,7 @@ def cost_of(grid: Grid, hour: Hour) -> losses.Quadratic:
 
 
 def balance(grid: Grid, hour: Hour) -> constraints.Stack:
-    """What is fed in is the demand; two inequalities, since affine rows alone are projected onto fastest."""
+    """What is fed in is the demand; two inequalities, since `hindsight` is faster with affine rows alone."""
     ones = np.ones(len(grid.capacity))
     return constraints.Stack({"balance": constraints.Affine([ones, -ones], [hour.demand, -hour.demand])})
 
