@@ -59,4 +59,5 @@ def test_the_check_of_outputs_can_fail() -> None:
 @pytest.mark.filterwarnings("default")  # those of the kernel's own libraries
 def test_a_notebook_runs(path: Path) -> None:
     run = runpy.run_path(str(ROOT / "tools" / "notebooks.py"))["run"]
-    assert faults(run(path)) == []
+    announced = "cocopt: compiling kernels"  # where `cocopt compile` was not called before
+    assert [fault for fault in faults(run(path)) if announced not in fault] == []

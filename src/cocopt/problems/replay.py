@@ -335,7 +335,15 @@ def from_frame(
     return problem
 
 
-def from_csv(path: str | os.PathLike[str], K: ConvexSet, *, delimiter: str = ",", **options: Any) -> Replay:
+def from_csv(
+    path: str | os.PathLike[str],
+    K: ConvexSet,
+    *,
+    loss: LossOf = None,
+    constraint: ConstraintOf = None,
+    delimiter: str = ",",
+    **options: Any,
+) -> Replay:
     r"""As `from_frame`, from a CSV file with a header.
 
     A column in which every field is a number or empty (or ``NA``, ``NaN``, ``null``) is one of numbers, any other is
@@ -345,10 +353,11 @@ def from_csv(path: str | os.PathLike[str], K: ConvexSet, *, delimiter: str = ","
     ----------
     path : path
     K : ConvexSet
+    loss, constraint : function of a row, or an object
     delimiter : str
         The character between fields.
     **options
-        Those of `from_frame`; by default the problem's name is that of the file.
+        Others of `from_frame`; by default the problem's name is that of the file.
 
     Examples
     --------
@@ -362,7 +371,7 @@ def from_csv(path: str | os.PathLike[str], K: ConvexSet, *, delimiter: str = ","
     """
     table = read_csv(path, delimiter)
     stem = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    return from_frame(table, K, **{"name": str(stem), **options})
+    return from_frame(table, K, loss=loss, constraint=constraint, **{"name": str(stem), **options})
 
 
 def _checked_start(start: ArrayLike, K: ConvexSet) -> Array:
