@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Description = tuple[Any, ...]
 
-FEASIBILITY, POSITION, OPTIMALITY = 1e-9, 1e-7, 1e-9  # as docs/design.md promises
+FEASIBILITY, POSITION = 1e-9, 1e-7  # as docs/design.md promises
 ROUNDING = 4e-16  # of its distance, by what rounding changes a target
 MAX_NORMALS = 30  # how often normals of an apex are made
 BEYOND = 1e8  # sizes away from which targets may be refused, where surfaces are curved
@@ -393,9 +393,8 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
     - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
     - where a curved surface is so sharp that its normals turn by a right angle within POSITION, as a parabola does 1e8
       times as far out as it is wide, no normal is known, and the violation alone is judged.
-    - tangency: where surfaces that bind are so nearly parallel, or one is nearly flat to second order, that the step
-      is not known, the gap in the objective decides, OPTIMALITY of the distance squared. It is bounded by
-      ½‖residual‖² − Σ λ_i h_i(x), whatever the multipliers.
+
+    There is no allowance for surfaces that touch: their normals are parallel, and some multipliers suit.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
