@@ -75,8 +75,8 @@ def main() -> None:
     describe_travel()
     times: dict[str, list[float]] = {}
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as one,
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as two,
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as one,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as two,
     ):
         with Client(one, set_as_default=False) as client:
             print(f"a task that does nothing: {1e3 * overhead(client):.1f} ms")

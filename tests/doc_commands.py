@@ -23,10 +23,16 @@ SMALL = {
 }
 
 
+def shell_blocks(text: str, *kinds: str) -> list[str]:
+    """The blocks of a page of these kinds: sh for commands, bash for scripts."""
+    return re.findall(rf"^```(?:{'|'.join(kinds)})\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def shell_lines(text: str) -> list[str]:
-    """The lines of a page's shell blocks, and those of indented blocks that call make, cocopt or python."""
-    blocks = re.findall(r"^```(?:sh|console|bash)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    """The lines of a page's shell blocks, and those of scripts and indented blocks that call make, cocopt or python."""
+    lines = [line for block in shell_blocks(text, "sh") for line in block.replace("\\\n", " ").splitlines()]
+    scripts = [line for block in shell_blocks(text, "bash") for line in block.replace("\\\n", " ").splitlines()]
+    lines += [line for line in scripts if line.startswith(("make ", "cocopt ", "python "))]
     prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     return lines + re.findall(r"^    ((?:make|cocopt|python) .*)$", prose, flags=re.MULTILINE)
 
@@ -86,6 +92,6 @@ def _error_of_cocopt(arguments: list[str]) -> str | None:
 
 
 def is_complete(words: list[str]) -> bool:
-    """Whether a command can be run as it stands, made small: no mention, no placeholder."""
-    placeholder = any(word.endswith("…") or word.isupper() for word in words)
+    """Whether a command can be run as it stands, made small: no mention, no placeholder, no cluster."""
+    placeholder = any(word.endswith(("…", "...")) or word.isupper() or word == "--engine" for word in words)
     return words[0] == "cocopt" and words[1] in SMALL and (len(words) > 2 or words[1] == "list") and not placeholder

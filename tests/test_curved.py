@@ -240,6 +240,12 @@ def test_an_empty_quadratic_or_ellipsoidal_round() -> None:
     found = solve_projection(K, constraints.Affine([1.0, 0.0], -3.0), [1.0, 1.0], infeasible="nearest")
     np.testing.assert_allclose(found.point, [-2.0, 0.0], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.least_violation, 1.0, rtol=1e-12)
+    found = solve_projection(
+        L1Ball(0.0, 1.0, dim=2), constraints.Affine([1.0, 0.5], -3.0), [1.0, 1.0], infeasible="nearest"
+    )
+    assert found.method == "curved"  # the corner where the row is least
+    np.testing.assert_array_equal(found.point, [-1.0, 0.0])
+    np.testing.assert_allclose(found.least_violation, 2.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", SETS)

@@ -178,7 +178,7 @@ def here() -> Iterator[str]:
     """The address of a cluster inside this process."""
     # no nanny, no dashboard, one thread each: as quick to start as may be
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
     ) as own:
         yield own.scheduler_address
 

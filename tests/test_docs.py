@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("src/cocopt/data/*.md")]
     + [page for page in (ROOT / "docs").rglob("*.md") if not BUILT & {*page.parents}]
 )
-LONG = {"experiments.md", "tutorial.md"}  # pages whose code takes more than some seconds
+LONG = {"experiments.md", "notebooks.md", "tutorial.md"}  # pages whose code takes more than some seconds
 
 
 def name_of(page: Path) -> str:
@@ -118,7 +119,7 @@ def test_blocks_of_pages_are_of_kinds_that_are_checked() -> None:
     kinds = {
         kind for page in PAGES for kind in re.findall(r"^```(\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert kinds <= {"python", "text", "sh", "toml", "json", "{toctree}"}
+    assert kinds <= {"python", "text", "sh", "bash", "toml", "json", "{toctree}"}
 
 
 # ------------------------------------------------------------------------------------------------------------- commands
@@ -128,6 +129,15 @@ def test_blocks_of_pages_are_of_kinds_that_are_checked() -> None:
 def test_commands_on_a_page_exist(page: Path) -> None:
     found = [doc_commands.error(words) for words in doc_commands.commands(page.read_text(encoding="utf-8"))]
     assert [problem for problem in found if problem] == []
+
+
+def test_shell_blocks_are_valid() -> None:
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    blocks = [block for text in texts for block in doc_commands.shell_blocks(text, "sh", "bash")]
+    assert len(blocks) > 3
+    for block in blocks:
+        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def test_the_check_of_commands_can_fail() -> None:
@@ -229,7 +239,7 @@ def test_links_are_seen_from_the_page_of_the_site(site: dict[str, ModuleType]) -
         "[docs/pool.md](docs/pool.md#speed) [b](CHANGELOG.md) [c](https://x.org/y) [d](#here) [e](examples/service.py)"
     )
     found = site["sources"].relinked(text, ROOT / "CONTRIBUTING.md", docs / "contributing.md", docs)
-    assert found == "[](pool.md#speed) [b](changelog.md) [c](https://x.org/y) [d](#here) [e](../examples/service.py)"
+    assert found == "[](pool.md#speed) [b](changelog.md) [c](https://x.org/y) [d](#here) [e](path:../src/README.md)"
 
 
 def test_pages_that_no_list_names_are_guides(site: dict[str, ModuleType]) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import cocopt
-from cocopt import Ball, Box, Simplex, constraints
+from cocopt import Ball, Box, Simplex, constraints, explain, project
 from cocopt.errors import InfeasibleRound, InvalidInput
+from cocopt.geometry import solve_projection
 
 TIGHT = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12}
 
@@ -216,3 +217,38 @@ def test_the_hinge_prox_is_that_of_cvxpy(kind):
     )
     assert float(g.value(Box(-1.0, 1.0, dim=n).project(y))) > 0.0
     np.testing.assert_allclose(cocopt.hinge_prox(Box(-1.0, 1.0, dim=n), g, y, weight=weight), x.value, atol=1e-6)
+
+
+def test_equations_beside_many_rows_are_solved_by_the_kernel() -> None:
+    """As a grid has them: a balance beside limits on every line; conic methods take seconds for these, or fail."""
+    rng = np.random.default_rng(0)
+    n, rows = 30, 100
+    K, A = Box(0.0, 1.0, dim=n), rng.normal(size=(rows, n)) * (rng.random((rows, n)) < 0.5)
+    inside = rng.uniform(0.2, 0.8, n)
+    b, one = A @ inside + rng.uniform(0.0, 0.2, rows), np.ones(n)
+    g = constraints.Stack({"lines": constraints.Affine(A, b), "balance": constraints.Equality(one, inside.sum())})
+    assert explain(K, g) == "kernel: compiled, 102 rows over a box"
+    targets = inside + 3.0 * rng.normal(size=(3, n))
+    found = solve_projection(K, g, targets)
+    assert found.method == "kernel"
+    assert found.multipliers is None
+    for target, point in zip(targets, found.point, strict=True):
+        x = cp.Variable(n)
+        limits = [x >= 0, x <= 1, A @ x <= b, cp.sum(x) == inside.sum()]
+        cp.Problem(cp.Minimize(cp.sum_squares(x - target)), limits).solve(solver=cp.CLARABEL)
+        assert np.allclose(point, x.value, atol=1e-5)
+        assert abs(point.sum() - inside.sum()) <= 1e-9 * inside.sum()
+    assert np.array_equal(project(K, g, found.point[0]), found.point[0])
+
+
+def test_equations_of_some_trials_cannot_be_met() -> None:
+    K, target = Box(0.0, 1.0, dim=2), [[0.2, 0.4], [0.2, 0.4]]
+    g = constraints.Stack(
+        [constraints.Affine([1.0, 0.0], 0.75), constraints.Equality([[[1.0, 1.0]], [[1.0, 1.0]]], [[1.0], [3.0]])]
+    )
+    found = solve_projection(K, g, target, infeasible="nearest")
+    assert found.feasible.tolist() == [True, False]
+    assert np.allclose(found.point[0], [0.4, 0.6])
+    assert np.isclose(found.least_violation[1], g.value(found.point)[1])
+    with pytest.raises(InfeasibleRound, match="trial"):
+        project(K, g, target)

@@ -42,7 +42,7 @@ def test_the_matrix_has_every_system_and_every_version() -> None:
 def test_only_linux_runs_what_needs_it() -> None:
     for job in workflow("ci.yml")["jobs"].values():
         if job["runs-on"] != "ubuntu-latest":
-            commands = [step for step in steps(job) if "@" not in step]
+            commands = [one for one in steps(job) if "@" not in one]
             assert commands == ["python tools/test_wheel.py dist"]
 
 

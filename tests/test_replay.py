@@ -16,6 +16,7 @@ import scipy.stats
 
 import cocopt
 from cocopt import CLASP, Box, constraints, hindsight, losses, problems
+from cocopt.checks import check_problem
 from cocopt.errors import InvalidInput
 from cocopt.experiments.plan import get_problem
 from cocopt.problems.replay import Replay
@@ -99,6 +100,19 @@ def test_hindsight_is_the_best_action_on_the_rows_of_a_trial() -> None:
             expected = np.clip(np.nanmean(seen, axis=0), -1.0, 1.0)
             np.testing.assert_allclose(best.point[k, c], expected, atol=1e-5)
             assert best.value[k, c] == pytest.approx(0.5 * np.nansum((seen - expected) ** 2), rel=1e-6)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("options", [{"sampling": "windows", "rounds": 25}, {"slack": 0.5, "bound": 3.0}])
+def test_a_table_keeps_the_contract_of_a_problem(gaps: bool, options: dict[str, Any]) -> None:
+    columns = table(gaps)
+    columns["cap"] += 0.75  # the start satisfies all constraints
+    check_problem(replay(columns, **options))
+
+
+def test_wrong_constants_of_a_table_are_found() -> None:
+    with pytest.raises(AssertionError, match="above minus the slack"):
+        check_problem(replay(table(gaps=True), slack=0.5))
 
 
 # ------------------------------------------------------------------------------------------------- how trials are drawn

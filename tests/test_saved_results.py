@@ -133,6 +133,39 @@ def test_forged_files_are_state_errors_or_results(saved: tuple[Result, Path], tm
     assert refused > 70
 
 
+FORGERIES: dict[str, tuple[tuple[Any, ...], Any, str]] = {
+    "a number as name": (("name",), 3, "name, config: expected a text and a mapping"),
+    "no trials": (
+        ("config", "fields", "trials"),
+        0,
+        "checkpoints: expected some of the points, and at least one trial",
+    ),
+    "more rounds": (("config", "fields", "rounds"), 99, "points: expected increasing numbers up to 99"),
+    "no algorithms": (("algorithms",), [], "algorithms: expected at least one"),
+    "a label twice": (("algorithms", 1, 0), "clasp", "algorithms.1: expected another label"),
+    "half an algorithm": (("algorithms", 0), ["clasp"], "algorithms.0: expected its description, arrays and bounds"),
+    "a number as label": (("algorithms", 0, 0), 3, "algorithms.0: expected a label, a title and options"),
+    "fewer names": (("algorithms", 0, 3), ["loss"], "algorithms.0: expected as many names as arrays"),
+    "another name": (("algorithms", 0, 3, 0), "lost", "algorithms.0: expected different names, among them ccv1"),
+    "bounds": (("algorithms", 0, 5), [None], "algorithms.0.bounds: expected regret, ccv1, ccv2, ccv_soft"),
+    "a comparator": (("compared", 0, 0), "best", "compared: expected pairs of a name among static"),
+    "a comparator twice": (("compared", 1, 0), "static", "compared: expected each comparator once"),
+    "arrays of a comparator": (("compared", 0, 1), [], "compared.static: expected the arrays value, feasible, point"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_a_forged_part_is_named(kind: str, saved: tuple[Result, Path], tmp_path: Path) -> None:
+    place, value, message = FORGERIES[kind]
+    header, arrays = state.read(saved[1] / "olr.result.npz")
+    changed = forged(header, ("result", "fields", *place), value)
+    used = json.dumps(changed)
+    kept = {name: array for name, array in arrays.items() if f'"{name}"' in used}
+    (tmp_path / "olr.result.npz").write_bytes(state.pack(changed, kept))
+    with pytest.raises(StateError, match=message):
+        Result.load(tmp_path)
+
+
 def test_arrays_that_do_not_fit_are_refused(saved: tuple[Result, Path], tmp_path: Path) -> None:
     header, arrays = state.read(saved[1] / "olr.result.npz")
     path = tmp_path / "olr.result.npz"

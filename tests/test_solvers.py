@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from reference import projections as reference
+from scipy import sparse
 
 from cocopt import Polyhedron, kernels
 from cocopt.errors import SolverFailure
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.base import Polyhedral
-from cocopt.solvers import daqp, polyhedral
+from cocopt.solvers import daqp, polyhedral, sparse_newton
 from cocopt.solvers.highs import solve_lp
 from cocopt.solvers.qp import solve_qp
 from cocopt.solvers.solution import UNBOUNDED, Solution
@@ -99,3 +100,17 @@ def test_a_polyhedron_returns_no_unchecked_point(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(polyhedral, "solve_qp", lambda *data: Solution(data[-1], np.zeros(2), UNCONVERGED))
     with pytest.raises(SolverFailure, match="failed its optimality check"):
         K.project([3.0, 0.0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sparse_matrices_that_are_singular_by_the_places_of_their_entries(seed: int) -> None:
+    """SuperLU crashes on some of them; zeros that are stored are no entries."""
+    rng, n = np.random.default_rng(seed), 300
+    regular = np.where(rng.random((n, n)) < 0.03, rng.normal(size=(n, n)), 0.0) + 5.0 * np.eye(n)
+    lu, rhs = sparse_newton.factorise(sparse.csc_array(regular)), rng.normal(size=n)
+    np.testing.assert_allclose(regular @ lu.solve(rhs), rhs, rtol=0, atol=1e-11)
+    within = (np.arange(n)[:, None] < 100) | (np.arange(n) < 100)  # the other 200 rows have 100 columns together
+    stored = sparse.csc_array(np.where(within, regular, 1.0))
+    stored.data[stored.data == 1.0] = 0.0
+    for singular in (sparse.csc_array(np.where(within, regular, 0.0)), stored):
+        assert sparse_newton.factorise(singular) is None

@@ -49,6 +49,7 @@ from cocopt.experiments.verdicts.rules import Verdict, above, all_of, below, wit
 from cocopt.experiments.verdicts.settings import (
     Sample,
     Setting,
+    adagrad_constants,
     half_step,
     more_rounds,
     other_gamma,
@@ -408,6 +409,7 @@ def naive_exp_jackknife(one: np.ndarray, other: np.ndarray) -> tuple[float, ...]
 
 def test_all_claims_can_be_run() -> None:
     assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+    assert all(claim.words and claim.source and claim.check.reading for claim in CLAIMS)
     settings = [(setting, claim.changes) for claim in CLAIMS for setting in claim.settings]
     settings += [(setting, (half_step, other_queue, other_gamma)) for _, setting in STEP_MATCHED]
     needed = set()
@@ -440,6 +442,9 @@ def test_changes_change_one_thing() -> None:
         assert (str(changed.parts["CLASP"]), str(changed.parts["RECOO"])) == ("clasp", expected)
         assert change(changed).parts == PAIR.parts
     assert getattr(other_rows(PAIR.only("CLASP")), "label", None) == "CLASP uses the largest row"
+    wine = Setting("wine", "svm", {"CLASP": Spec("clasp", {}), "AdaGrad": Spec("adagrad", {})})
+    assert other_rows(wine) is None  # one row
+    assert adagrad_constants(wine) is None  # text and code have the same
     assert other_gamma(PAIR).label == "RECOO has γ_t = t^0.0005"
     assert other_gamma(other_gamma(PAIR)).label == "RECOO has γ_t = t^0.6"
 
@@ -548,10 +553,13 @@ def test_wrong_arguments_are_named(arguments: list[str], message: str, tmp_path:
     assert not (tmp_path / "page.md").exists()
 
 
-def test_a_check_without_a_theorem_is_refused() -> None:
+def test_runs_without_a_theorem_and_without_round_1() -> None:
     sample = Setting("no theorem", "svm", {"CLASP": Spec("clasp", {}), "RECOO": Spec("recoo", {"epsilon": -0.4995})})
     runs = Runs(3, 1, 20, {"jobs": 1, "progress": False})
     runs.prepare([sample])
+    curve = cocopt.run("svm", "clasp", 3, 20, 0, jobs=1, regret=False).curves("clasp")["ccv2"]
+    later = runs.sample(sample).final("CLASP", "later_ccv2")
+    np.testing.assert_allclose(later, [trial[-1] - trial[0] for trial in curve], rtol=1e-12)
     with pytest.raises(InvalidInput, match="no bound is proved"):
         WithinBound("ccv2", "CLASP").find(runs.sample(sample))
     with pytest.raises(InvalidInput, match="no rate is proved"):

@@ -9,7 +9,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 #: page of the site → file of the repository; links to the file lead to the page
-OUTSIDE = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md", "benchmarks": "benchmarks/README.md"}
+OUTSIDE = {
+    "benchmarks": "benchmarks/README.md",
+    "changelog": "CHANGELOG.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+}
 #: pages below a page, which its Markdown file lists by links already
 CHILDREN = {"decisions/README": "0*"}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)((?:#[^)\s]*)?)\)")
@@ -30,7 +35,8 @@ def relinked(text: str, origin: Path, page: Path, docs: Path) -> str:
         target = (origin.parent / address).resolve()
         home = homes.get(target, target)
         shown = "" if re.fullmatch(r"[\w/-]+\.md", text) and home.is_relative_to(docs) else text
-        return f"[{shown}]({os.path.relpath(home, page.parent)}{anchor})"
+        scheme = "path:" if home.suffix == ".md" and not home.is_relative_to(docs) else ""  # a file, not a page
+        return f"[{shown}]({scheme}{os.path.relpath(home, page.parent)}{anchor})"
 
     return LINK.sub(link, text)
 

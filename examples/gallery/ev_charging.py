@@ -48,7 +48,7 @@ class Data(NamedTuple):
 
     site: Array  #: (stations,), the place in SITES
     sessions: pd.DataFrame  #: station, arrival, departure, energy in kWh
-    price: Array  #: (quarters,), dollars per kWh
+    cost: Array  #: (quarters,), dollars per kWh
     limit: Array  #: (quarters, sites), kW
 
 
@@ -123,7 +123,7 @@ class Outcome(NamedTuple):
 def charge_at_once(data: Data) -> Outcome:
     """Every car at full power from its arrival on."""
     cars, power = Cars(data), []
-    for t in range(len(data.price)):
+    for t in range(len(data.cost)):
         power.append(cars.bounds(t)[1])
         cars.charge(power[-1])
     return Outcome(np.array(power), cars.missed)
@@ -135,13 +135,13 @@ def charge_by_clasp(data: Data) -> Outcome:
     learner, cars = CLASP(Box(0.0, MOST, dim=stations), steps=steps.Constant(STEP), infeasible="nearest"), Cars(data)
     eye, power = np.eye(stations), []
     of_site = [(data.site == k) * 1.0 for k in range(len(SITES))]
-    for t, (price, limit) in enumerate(zip(data.price, data.limit, strict=True)):
+    for t, (cost, limit) in enumerate(zip(data.cost, data.limit, strict=True)):
         least, most = cars.bounds(t)
         known = constraints.Stack({"most": constraints.Affine(eye, most), "least": constraints.Affine(-eye, -least)})
         power.append(learner.ask(known=known))
         sites = {name: constraints.Soft(constraints.Affine(row, own))
                  for name, row, own in zip(SITES, of_site, limit, strict=True)}  # fmt: skip
-        learner.tell(losses.Linear(np.full(stations, (price - WORTH) * HOURS)), constraints.Stack(sites))
+        learner.tell(losses.Linear(np.full(stations, (cost - WORTH) * HOURS)), constraints.Stack(sites))
         cars.charge(power[-1])
     return Outcome(np.array(power), cars.missed, learner)
 
@@ -163,9 +163,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     print(f"{'':<20}{'energy':>12}{'missed':>12}{'price':>12}{'over the limit: caltech':>26}{'jpl':>10}")
     for name, outcome in outcomes.items():
         energy = HOURS * outcome.power.sum()
-        price = HOURS * float(data.price @ outcome.power.sum(axis=1)) / energy
+        cost = HOURS * float(data.cost @ outcome.power.sum(axis=1)) / energy
         over = np.maximum(site_power(data, outcome) - data.limit, 0.0).sum(axis=0) * HOURS
-        shown = f"{energy:8.0f} kWh{outcome.missed:8.1f} kWh{price:8.3f}/kWh{over[0]:22.0f} kWh{over[1]:6.0f} kWh"
+        shown = f"{energy:8.0f} kWh{outcome.missed:8.1f} kWh{cost:8.3f}/kWh{over[0]:22.0f} kWh{over[1]:6.0f} kWh"
         print(f"{name:<20}{shown}")
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     draw(data, outcomes, chosen.out)
@@ -175,15 +175,15 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
 
 def draw(data: Data, outcomes: dict[str, Outcome], path: Path) -> None:
     """The power at both sites beside the limit, and the price."""
-    last = slice(max(0, len(data.price) - 3 * 96), None)
-    days = (np.arange(len(data.price)) / 96)[last]
+    last = slice(max(0, len(data.cost) - 3 * 96), None)
+    days = (np.arange(len(data.cost)) / 96)[last]
     figure, axes = plt.subplots(3, 1, figsize=(7, 7), sharex=True, height_ratios=(3, 3, 1.6), layout="constrained")
     for k, site in enumerate(SITES):
         for (name, outcome), colour in zip(outcomes.items(), ("#D55E00", "#0072B2"), strict=True):
             axes[k].plot(days, site_power(data, outcome)[last, k], color=colour, linewidth=1.4, label=name)
         axes[k].plot(days, data.limit[last, k], color="black", linestyle=":", label="limit of the site")
         axes[k].set(ylabel=f"{site} (kW)", ylim=(0, None))
-    axes[2].plot(days, data.price[last], color="#009E73", drawstyle="steps-post", label="price")
+    axes[2].plot(days, data.cost[last], color="#009E73", drawstyle="steps-post", label="price")
     axes[2].axhline(WORTH, color="#8A8A8A", linestyle="--", linewidth=1.0, label="worth")
     axes[2].set(ylabel="dollars per kWh", xlabel=f"days from {FIRST} on", xlim=(days[0], days[-1]), ylim=(0, None))
     axes[2].legend(frameon=False, fontsize=8, ncols=2)

@@ -58,8 +58,8 @@ def load(rounds: int) -> Days:
     if found is None or found.origin is None:
         raise SystemExit("The prices are inside the package skfolio: pip install --no-deps skfolio")
     table = Path(found.origin).with_name("datasets") / "data" / "sp500_dataset.csv.gz"
-    prices = pd.read_csv(table, index_col="Date", parse_dates=True)
-    returns = prices.pct_change().iloc[1:]
+    closes = pd.read_csv(table, index_col="Date", parse_dates=True)
+    returns = closes.pct_change().iloc[1:]
     Sigma = covariances(returns.to_numpy())[-rounds:]
     dates, uniform = returns.index[-rounds:], np.full(returns.shape[1], 1 / returns.shape[1])
     limit = LIMIT * np.sqrt(np.einsum("i,tij,j->t", uniform, Sigma, uniform))

@@ -88,12 +88,16 @@ def check_problem(problem: Problem, *, seed: int = 0, rounds: int = 3) -> None:
 
 def _check_rows(problem: Problem, seed: int, start: Array, rounds: int) -> None:
     """Checks the bound and the slack at the starts."""
-    for _, count, reveal in problem.blocks(seed, list(_TRIALS), rounds):
+    at_once = [(list(_TRIALS), start)]
+    if problem.one_by_one:
+        at_once = [([trial], own) for trial, own in zip(_TRIALS, start, strict=True)]
+    played = ((x, block) for trials, x in at_once for block in problem.blocks(seed, trials, rounds))
+    for x, (_, count, reveal) in played:
         for k in range(count):
             constraint = reveal(k)[1]
             if constraint is None:
                 continue
-            rows = constraint.rows(start)
+            rows = constraint.rows(x)
             largest, size = rows.max(), np.abs(rows[rows > -np.inf]).max(initial=0.0)
             holds = problem.bound is None or size <= problem.bound * (1.0 + TOL)
             require(problem, holds, f"a row has the absolute value {size:g}, above the bound {problem.bound}")
@@ -126,6 +130,7 @@ def _shown(pair: Any, x: Array, batch: tuple[int, ...], index: int) -> list[_Sho
 
 def _blocks(problem: Problem, seed: int, trials: list[int], rounds: int, x: Array) -> list[list[_Shown]]:
     """The rounds of the last of these trials."""
+    trials = trials[-1:] if problem.one_by_one else trials
     batch = (len(trials),) if problem.agents is None else (len(trials), problem.agents)
     return [
         _shown(reveal(k), x, batch, -1)

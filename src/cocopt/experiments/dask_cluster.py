@@ -85,7 +85,7 @@ def _client(jobs: int | None, scheduler: str | None) -> tuple[Any, bool]:
         except ValueError:  # there is none
             address = dask.config.get("scheduler-address", None)
     if address is None:
-        return Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None), True
+        return Client(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0"), True
     try:
         return Client(address, set_as_default=False), True
     except (OSError, ValueError) as error:  # ValueError: a kind of address that Dask does not know

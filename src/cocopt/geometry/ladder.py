@@ -28,6 +28,7 @@ from cocopt.geometry.batch import Batch, solve_batch
 from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.dense import solve_dense
+from cocopt.geometry.equations import as_inequalities
 from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, VANISHING, Projection, Request, trial_request, trial_shape
 from cocopt.geometry.sparse import solve_sparse_batch
@@ -39,10 +40,12 @@ from cocopt.sets.box import Box
 from cocopt.threads import one_blas_thread
 from cocopt.tolerances import FEASIBILITY, SATISFIED
 
-__all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "solve"]
+__all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_method", "first_request", "solve"]
 
 FARTHEST = 1e150  # the squares of larger numbers overflow
 IN_CONFLICT = 1e-4  # rows whose violation is the largest but for this share are those in conflict
+
+_COMPILED = ("kernel", "curved", "newton", "sparse")  # the methods of BATCH_METHODS
 
 _ZERO = np.float64(0.0)
 
@@ -69,6 +72,16 @@ METHODS: tuple[Method, ...] = (
 def first_method(request: Request) -> Method | None:
     """The first method that applies to one trial's request."""
     return next((method for method in METHODS if method.applies(request)), None)
+
+
+def first_request(request: Request) -> Request:
+    """What `solve` tries first: pairs of inequalities for equations, where a compiled method takes them."""
+    inequalities = as_inequalities(request.constraint) if request.projects else None
+    if inequalities is None:
+        return request
+    other = request._replace(constraint=inequalities)
+    method = first_method(other)
+    return other if method is not None and method.name in _COMPILED else request
 
 
 def solve(request: Request) -> Projection:
@@ -112,12 +125,26 @@ def _solve_rows(request: Request) -> Projection:
         raise
     if found is None:
         with one_blas_thread:
-            return _solve_each(request, *_project_onto_set(request), None, "set")
+            x, todo = _project_onto_set(request)
+            return _solve_equations(request, x, todo) or _solve_each(request, x, todo, None, "set")
     x, nu, status, method = found
     if not (np.count_nonzero(status) if status.ndim else status):  # 0 is CONVERGED; any() would take far longer
         return make_tuple(Projection, (x, method, np.True_, _ZERO, nu, 0))
     with one_blas_thread:
         return _solve_remaining(request, found)
+
+
+def _solve_equations(request: Request, start: Array, todo: Array) -> Projection | None:
+    """Trials in ``todo``: equations as pairs of inequalities, by BATCH_METHODS; what these leave, as it was given.
+
+    None if there are no equations, or no such method applies.
+    """
+    inequalities = as_inequalities(request.constraint) if request.projects and np.any(todo) else None
+    found = None if inequalities is None else _solve_all(request._replace(constraint=inequalities))
+    if found is None:
+        return None
+    x = np.where(np.expand_dims(todo, -1), found[0], start)
+    return _solve_each(request, x, todo & (found[2] != CONVERGED), None, found[3])
 
 
 def _solve_all(request: Request) -> Batch | None:

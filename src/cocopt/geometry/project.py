@@ -18,7 +18,7 @@ from cocopt.arrays import (
     scalar,
 )
 from cocopt.constraints import Constraint
-from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, first_method, solve
+from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, first_method, first_request, solve
 from cocopt.geometry.problem import check_arguments, trial_constraint
 from cocopt.sets.base import ConvexSet
 from cocopt.tolerances import BLACK_BOX
@@ -92,7 +92,7 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
     if constraint is None:
         return "set: the projection onto K itself"
     batch = constraint.batch
-    request = Request(K, trial_constraint(constraint, batch, (0,) * len(batch)), np.zeros(K.dim))
+    request = first_request(Request(K, trial_constraint(constraint, batch, (0,) * len(batch)), np.zeros(K.dim)))
     method = first_method(request)
     assert method is not None  # a projection has the dual or cuts, whatever K and the constraint are
     return f"{method.name}: {method.describe(request)}"

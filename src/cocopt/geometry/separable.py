@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cocopt import kernels
 from cocopt.arrays import Array
 from cocopt.constraints import Constraint
 from cocopt.errors import SolverFailure
 from cocopt.geometry.rows import Evaluation, SplitRows
-from cocopt.geometry.smooth import ACCURATE, Step, minimise_model
+from cocopt.geometry.smooth import ACCURATE, Step
 from cocopt.kernels.status import CONVERGED
+from cocopt.sets.base import Polyhedral
 from cocopt.solvers.solution import Solution
 
 __all__ = ["solve_separable"]
@@ -86,7 +88,6 @@ class _Probe:
     def __init__(self, problem: SplitRows) -> None:
         self.problem, self.left = problem, min(MAX_PROBES, problem.request.cuts - problem.used)
         self.share = 1.0  # of the coordinates that are asked for at once
-        self.eye = np.eye(problem.point.size)
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
         """Values and slopes at points (m, n)."""
@@ -110,12 +111,25 @@ class _Probe:
             lower, upper, x = problem.lower.copy(), problem.upper.copy(), base.copy()
             x[j[:count]] = lower[j[:count]] = upper[j[:count]] = values[:count]
             within = problem.polyhedron._replace(lower=lower, upper=upper)
-            step = minimise_model(within, x, self.eye, x - base, self.eye[:0], np.zeros(0))
+            step = _project_within(within, base, base[None][:0], np.zeros(0))
             if step is not None and problem.is_in_polyhedron(step.x):
                 return step.x, count
             if count == 1:
                 raise SolverFailure("no point of K has this coordinate")
             self.share *= 0.5
+
+
+def _project_within(polyhedron: Polyhedral, target: Array, rows: Array, rhs: Array) -> Step | None:
+    """The projection onto a polyhedron and further rows by the compiled kernel; None if it does not find it."""
+    lower, upper, A, b, equalities = polyhedron
+    every, limits = np.concatenate([A, rows]), np.concatenate([b, rhs])
+    if not limits.size:
+        x = np.minimum(np.maximum(target, lower), upper)
+        return Step(x, rhs, b, rhs)
+    memory = kernels.workspace_memory(*every.shape)
+    bounds = np.full(limits.size, np.inf)
+    x, nu, status = kernels.box_rows(target, lower, upper, every, limits, bounds, equalities, *memory)
+    return Step(x, nu[b.size :], nu[: b.size], rhs) if status == CONVERGED else None
 
 
 def _learn_and_project(problem: SplitRows, probe: _Probe, evaluations: list[Evaluation]) -> Solution | None:
@@ -128,6 +142,9 @@ def _learn_and_project(problem: SplitRows, probe: _Probe, evaluations: list[Eval
         mixed = np.where(np.arange(one.x.size) % 2 == 0, one.x, two.x)
         corners = np.array([mixed, *(np.where(np.isfinite(side), side, near) for side, near in sides)])
         points, slopes = np.concatenate([points, corners]), np.concatenate([slopes, probe(corners)[1]])
+    elif np.isfinite(problem.lower).all():
+        more = _on_both_sides(problem)
+        points, slopes = np.concatenate([points, more]), np.concatenate([slopes, probe(more)[1].reshape(more.shape)])
     for _ in range(MAX_ROUNDS):
         learnt = _learn(probe, points, slopes, one)
         step = None if learnt is None else _project(problem, learnt)
@@ -139,6 +156,20 @@ def _learn_and_project(problem: SplitRows, probe: _Probe, evaluations: list[Eval
             return _proved(problem, probe, learnt, at, step)
         points, slopes = np.concatenate([points, step.x[None]]), np.concatenate([slopes, slope])
     return None
+
+
+def _on_both_sides(problem: SplitRows) -> Array:
+    """Points of K with every other coordinate at its lower bound, the others beyond what they are on average."""
+    n, whole = problem.start.size, problem.polyhedron
+    none, limits = np.zeros((0, n)), np.zeros(0)
+    middle, found = _project_within(whole, np.full(n, problem.start.mean()), none, limits), []
+    for first in range(2):
+        upper = problem.upper.copy()
+        upper[first::2] = problem.lower[first::2]
+        step = None if middle is None else _project_within(whole._replace(upper=upper), middle.x, none, limits)
+        if step is not None and problem.is_in_polyhedron(step.x):
+            found.append(step.x)
+    return np.array(found).reshape(-1, n)
 
 
 def _learn(probe: _Probe, points: Array, slopes: Array, one: Evaluation) -> Pieces | None:
@@ -233,10 +264,11 @@ def _settle(
         upper = np.minimum(np.where(above >= 0, positions[above], np.inf), problem.upper)
         slope = learnt.slope_beyond(np.arange(kinks.j.size) < (starts[:-1] + cell)[kinks.j])
         inside = np.minimum(np.maximum(x, lower), upper)
-        rows = (slope[None], learnt.rows_unchecked(inside)) if nu is None else (slope[None][:0], np.zeros(0))
-        pull = inside - problem.point + (0.0 if nu is None else nu * slope)
-        polyhedron = problem.polyhedron._replace(lower=lower, upper=upper)
-        step = minimise_model(polyhedron, inside, np.eye(x.size), pull, *rows)
+        rows, rhs = slope[None][:0], np.zeros(0)
+        if nu is None:
+            rows, rhs = slope[None], float(slope @ inside) - learnt.rows_unchecked(inside)
+        target = problem.point if nu is None else problem.point - nu * slope
+        step = _project_within(problem.polyhedron._replace(lower=lower, upper=upper), target, rows, rhs)
         if step is None:
             return None
         weight = float(step.nu[0]) if nu is None else nu

@@ -178,7 +178,7 @@ def _solve_near(request: Request, methods: Sequence[Method]) -> Projection:
 
 
 def _exact(request: Request, methods: Sequence[Method]) -> Sequence[Method]:
-    """The methods, of which cuts are left to black boxes: they know the position to the square root of the violation."""
+    """The methods without cuts, which know the position to the square root of the violation: as for black boxes."""
     if not (request.K.conic and request.constraint.conic):
         return methods
     return [method for method in methods if method.name != "cuts"]

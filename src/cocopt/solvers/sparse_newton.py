@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from cocopt.solvers.entries import Entries
 from cocopt.solvers.layout import layout
 from cocopt.solvers.newton_point import NewtonPoint
 
-__all__ = ["factorise_sparse"]
+__all__ = ["factorise", "factorise_sparse"]
 
 
 def factorise_sparse(point: NewtonPoint) -> Callable[[Array], Array] | None:
@@ -21,8 +22,6 @@ def factorise_sparse(point: NewtonPoint) -> Callable[[Array], Array] | None:
     Unknowns are eliminated in the order of the numbers of their entries: dense rows and columns come last.
     """
     from scipy import sparse
-    from scipy.sparse.csgraph import structural_rank
-    from scipy.sparse.linalg import splu
 
     entries = _entries(point)
     (rows, columns, values), size = entries.collect(), entries.size
@@ -30,12 +29,8 @@ def factorise_sparse(point: NewtonPoint) -> Callable[[Array], Array] | None:
     place = np.empty_like(order)
     place[order] = np.arange(size)
     matrix = sparse.csc_array((values, (place[rows], place[columns])), shape=(size, size))
-    matrix.eliminate_zeros()
-    if structural_rank(matrix) < size:  # SuperLU would write beyond its memory
-        return None
-    try:
-        lu = splu(matrix, permc_spec="NATURAL")
-    except RuntimeError:  # singular
+    lu = factorise(matrix)
+    if lu is None:
         return None
     place = place[: point.unknowns.size]
 
@@ -46,6 +41,23 @@ def factorise_sparse(point: NewtonPoint) -> Callable[[Array], Array] | None:
         return solution
 
     return solve
+
+
+def factorise(matrix: Any) -> Any | None:
+    """SuperLU's factors of a sparse matrix in its own order; None if it is singular.
+
+    SuperLU would write beyond its memory where the places of the entries alone make it singular: that is asked first.
+    """
+    from scipy.sparse.csgraph import structural_rank
+    from scipy.sparse.linalg import splu
+
+    matrix.eliminate_zeros()
+    if structural_rank(matrix) < matrix.shape[0]:
+        return None
+    try:
+        return splu(matrix, permc_spec="NATURAL")
+    except RuntimeError:
+        return None
 
 
 def _entries(point: NewtonPoint) -> Entries:
