@@ -221,7 +221,9 @@ def _norm_ball_and_rows(constraint: Constraint) -> Rows | None:
     A = [broadcast(rows, (*batch, *rows.shape[-2:])) for rows, _ in affine]
     b = [broadcast(rhs, (*batch, rhs.shape[-1])) for _, rhs in affine]
     no_rows, no_rhs = np.empty((*batch, 0, center.shape[-1])), np.empty((*batch, 0))
-    return Rows(number, center, radius, np.concatenate([no_rows, *A], -2), np.concatenate([no_rhs, *b], -1))
+    # (joined in C order: where axes are repeated numpy may choose another)
+    rows, rhs = np.concatenate([no_rows, *A], -2), np.concatenate([no_rhs, *b], -1)
+    return Rows(number, center, radius, contiguous(rows), contiguous(rhs))
 
 
 def _polyhedron(request: Request) -> tuple[Polyhedral, Rows] | None:

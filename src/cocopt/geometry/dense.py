@@ -295,7 +295,8 @@ def _joined(arrays: Sequence[Array], axes: int) -> Array:
     if any(array.shape[: array.ndim - 1 - axes] != batch for array in arrays):
         batch = np.broadcast_shapes(*(array.shape[: array.ndim - 1 - axes] for array in arrays))
         arrays = [broadcast(array, (*batch, *array.shape[array.ndim - 1 - axes :])) for array in arrays]
-    return np.concatenate(arrays, axis=-1 - axes)
+    # where axes are repeated numpy may choose another order of memory; the kernel needs the last axis to be the fastest
+    return contiguous(np.concatenate(arrays, axis=-1 - axes))
 
 
 def _padded(cone: tuple[Array, ...], p: int) -> tuple[Array, ...]:
