@@ -398,7 +398,8 @@ def test_more_violated_rows_than_free_coordinates() -> None:
 def test_rows_of_the_set_beside_rows_of_each_trial() -> None:
     """Joined, they must lie in memory as the kernel reads them."""
     rng = np.random.default_rng(7)
-    K = ("Product", [("Polyhedron", np.array([[0.9, 0.8]]), np.array([1.0])), ("Ball", np.zeros(3), 1.0)])
+    polyhedron = ("Polyhedron", np.array([[0.9, 0.8], [-0.2, -0.4]]), np.array([1.0, 0.5]))
+    K = ("Product", [polyhedron, ("Ball", np.zeros(3), 1.0)])
     A, b, y = rng.normal(size=(9, 1, 5)), rng.uniform(-0.2, 0.2, (9, 1)), 3.0 * rng.normal(size=(9, 5))
     x = cocopt.project(build_set(K), Affine(A, b), y)
     expected = [reference.project(K, ("Affine", A[k], b[k]), y[k]) for k in range(9)]
