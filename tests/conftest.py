@@ -10,6 +10,7 @@ from hypothesis import settings
 import cocopt
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+collect_ignore = ["outside"]  # programs for type checkers, one of them wrong on purpose
 IN_CI = bool(os.environ.get("CI"))
 
 # The first example of a test may have to compile a kernel, so no deadline; in CI the same examples every time.

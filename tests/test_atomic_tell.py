@@ -147,7 +147,7 @@ def test_a_method_that_raises(tmp_path, monkeypatch, options, error):
     def failing(*_):
         raise error
 
-    g = constraints.Norm1(np.zeros(3), 0.1)
+    g = constraints.LogSumExp(np.eye(3), np.full(3, 1.2))
     with monkeypatch.context() as patch:
         patch.setattr(ladder, "METHODS", [method._replace(solve=failing) for method in ladder.METHODS])
         learner = make((3,), **options)
@@ -169,7 +169,7 @@ def test_methods_that_all_fail(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ladder, "METHODS", [method._replace(solve=lost) for method in ladder.METHODS])
     monkeypatch.setattr(structured, "least_violation", lambda *_: None)
-    g = constraints.Norm1(np.zeros(3), 0.1)
+    g = constraints.LogSumExp(np.eye(3), np.full(3, 1.2))
     check_refused(tmp_path, SolverFailure, {}, (), losses.Linear(-np.ones(3)), g, match="no method")
 
 

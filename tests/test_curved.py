@@ -357,8 +357,8 @@ def test_a_quadratic_that_is_not_convex_or_not_diagonal() -> None:
     box = Box(-1.0, 1.0, dim=2)
     with pytest.raises(errors.InvalidInput, match="positive semidefinite"):
         cocopt.project(box, constraints.Quadratic(np.diag([1.0, -1.0]), [5.0, 0.0], 0.0), [1.0, 1.0])
-    assert constraints.Quadratic([[1.0, 0.1], [0.1, 1.0]], [0.0, 0.0], -1.0).diagonal() is None
-    np.testing.assert_array_equal(constraints.Quadratic(np.diag([1.0, 0.0]), [0.0, 0.0], -1.0).diagonal(), [1.0, 0.0])
+    assert constraints.Quadratic([[1.0, 0.1], [0.1, 1.0]], [0.0, 0.0], -1.0).diagonal is None
+    np.testing.assert_array_equal(constraints.Quadratic(np.diag([1.0, 0.0]), [0.0, 0.0], -1.0).diagonal, [1.0, 0.0])
     off = constraints.Quadratic(np.eye(2), [0.0, 0.0], -np.inf)
     np.testing.assert_array_equal(cocopt.project(box, off, [3.0, 0.5]), [1.0, 0.5])
 

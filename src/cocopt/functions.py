@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,22 +15,40 @@ from cocopt.tolerances import SEMIDEFINITE, SYMMETRY
 __all__ = ["BlackBox", "as_quadratic", "curvature", "spectrum", "square_root"]
 
 
-def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> tuple[Array, Array, Array, tuple[int, ...]]:
-    """The data of ½xᵀPx + qᵀx + r and their leading axes; P is symmetric up to SYMMETRY."""
+class QuadraticData(NamedTuple):
+    """P, q and r of ½xᵀPx + qᵀx + r, their leading axes, and the diagonal of P if its other entries are 0."""
+
+    P: Array
+    q: Array
+    r: Array
+    batch: tuple[int, ...]
+    diagonal: Array | None
+
+
+def as_quadratic(P: ArrayLike, q: ArrayLike, r: ArrayLike) -> QuadraticData:
+    """The data of ½xᵀPx + qᵀx + r; P is symmetric up to SYMMETRY."""
     matrix, linear, constant = as_floats("P", P), as_floats("q", q), as_floats("r", r)
     if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise InvalidInput(f"P: expected shape (..., n, n), got {matrix.shape}")
     if linear.ndim == 0 or linear.shape[-1] != matrix.shape[-1]:
         raise InvalidInput(f"q: expected shape (..., {matrix.shape[-1]}) to match P, got {linear.shape}")
     batch = batch_shape(("P", matrix.shape[:-2]), ("q", linear.shape[:-1]), ("r", constant.shape))
-    transposed = matrix.swapaxes(-1, -2)
-    if not (matrix == transposed).all():
+    diagonal, transposed = _diagonal(matrix), matrix.swapaxes(-1, -2)
+    if diagonal is None and not (matrix == transposed).all():
         gap = np.abs(matrix - transposed)
         if (gap > SYMMETRY * np.abs(matrix).max(axis=(-1, -2), keepdims=True)).any():
             raise InvalidInput(
                 f"P: expected a symmetric matrix, got one that differs from its transpose by {gap.max():g}"
             )
-    return matrix, linear, constant, batch
+    return QuadraticData(matrix, linear, constant, batch, diagonal)
+
+
+def _diagonal(P: Array) -> Array | None:
+    """The diagonal of P, (..., n), if all its other entries are 0; of dense ones only the first row is read."""
+    diagonal = P.diagonal(axis1=-2, axis2=-1)
+    if P[..., :1, 1:].any() or np.count_nonzero(P) > np.count_nonzero(diagonal):
+        return None
+    return np.ascontiguousarray(diagonal)
 
 
 def curvature(name: str, P: Array, x: Array, Px: Array) -> Array:

@@ -51,20 +51,11 @@ class Quadratic(Constraint):
     array([3., 4.])
     """
 
-    __slots__ = ("P", "_diagonal", "batch", "dim", "q", "r")
+    __slots__ = ("P", "batch", "diagonal", "dim", "q", "r")
 
     def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike) -> None:
-        self.P, self.q, self.r, self.batch = functions.as_quadratic(P, q, r)
+        self.P, self.q, self.r, self.batch, self.diagonal = functions.as_quadratic(P, q, r)
         self.dim: int = self.P.shape[-1]
-        self._diagonal: Array | bool | None = False  # not known yet
-
-    def diagonal(self) -> Array | None:
-        """The diagonal of P, (..., n), if all its other entries are 0, else None; the answer is kept."""
-        if self._diagonal is False:
-            diagonal = self.P.diagonal(axis1=-2, axis2=-1)
-            mixed = self.P[..., 0, 1:].any() or np.count_nonzero(self.P) > np.count_nonzero(diagonal)
-            self._diagonal = None if mixed else np.ascontiguousarray(diagonal)
-        return self._diagonal  # type: ignore[return-value]
 
     def rows_unchecked(self, x: Array) -> Array:
         curvature = functions.curvature("constraints.Quadratic", self.P, x, matvec(self.P, x))

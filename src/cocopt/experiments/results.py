@@ -103,6 +103,7 @@ class Result:
     olr: 10 rounds, 4 trials, seed 0; mean ± half of its 95% confidence interval
     """
 
+    # nine parameters exceed the guide: `run` and `load` alone make results, and name all of them
     def __init__(
         self,
         problem: Problem | None,

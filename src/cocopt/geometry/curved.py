@@ -85,7 +85,7 @@ def _norm_inf(constraint: NormInf) -> Row:
 
 
 def _quadratic(constraint: Quadratic) -> Row | None:
-    diagonal = constraint.diagonal()
+    diagonal = constraint.diagonal
     return None if diagonal is None else ("quadratic", (diagonal, contiguous(constraint.q), constraint.r))
 
 
@@ -222,8 +222,8 @@ def _norm_ball_and_rows(constraint: Constraint) -> Rows | None:
     b = [broadcast(rhs, (*batch, rhs.shape[-1])) for _, rhs in affine]
     no_rows, no_rhs = np.empty((*batch, 0, center.shape[-1])), np.empty((*batch, 0))
     # (joined in C order: where axes are repeated numpy may choose another)
-    rows, rhs = np.concatenate([no_rows, *A], -2), np.concatenate([no_rhs, *b], -1)
-    return Rows(number, center, radius, contiguous(rows), contiguous(rhs))
+    all_A, all_b = np.concatenate([no_rows, *A], -2), np.concatenate([no_rhs, *b], -1)
+    return Rows(number, center, radius, contiguous(all_A), contiguous(all_b))
 
 
 def _polyhedron(request: Request) -> tuple[Polyhedral, Rows] | None:

@@ -51,7 +51,7 @@ class Quadratic(Loss):
     data_axes = (2, 1, 0)
 
     def __init__(self, P: ArrayLike, q: ArrayLike, r: ArrayLike = 0.0) -> None:
-        self.P, self.q, self.r, self.batch = functions.as_quadratic(P, q, r)
+        self.P, self.q, self.r, self.batch, _ = functions.as_quadratic(P, q, r)
         self.dim: int = self.P.shape[-1]
         self._modulus: float | Array | None = None
 

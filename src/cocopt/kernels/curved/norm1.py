@@ -85,6 +85,14 @@ def _sizes(y, lower, upper, c, total):
 
 
 @borrowing
+def _status(nu, most, excess, size, unit):
+    """Whether ν and what the row exceeds 0 by satisfy the optimality conditions, or prove that the set is empty."""
+    if abs(excess) <= ENOUGH * size or (nu == 0.0 and excess <= 0.0) or (nu == most and excess >= 0.0):
+        return CONVERGED
+    return INFEASIBLE if nu >= 4.0 * unit and excess > FEASIBILITY * size else UNCONVERGED
+
+
+@borrowing
 def _prox_of_trial(y, lower, upper, total, c, radius, most, x):
     """One trial; returns (ν, λ, status)."""
     n = x.shape[0]
@@ -110,14 +118,10 @@ def _prox_of_trial(y, lower, upper, total, c, radius, most, x):
     for j in range(n):
         z = y[j] - shift
         x[j] = clip(clip(c[j], z - nu, z + nu), lower[j], upper[j])
-    met = np.isnan(total) or abs(point.sum - total) <= max(ENOUGH * size, 4.0 * rounding(n) * size)
+    met = np.isnan(total) or abs(point.sum - total) <= max(ENOUGH, 4.0 * rounding(n)) * size
     if not met:
         return nu, shift, UNCONVERGED
-    near_enough = ENOUGH * size
-    if abs(excess) <= near_enough or (nu == 0.0 and excess <= 0.0) or (nu == most and excess >= 0.0):
-        return nu, shift, CONVERGED
-    least = nu >= 4.0 * unit and excess > FEASIBILITY * size
-    return nu, shift, INFEASIBLE if least else UNCONVERGED
+    return nu, shift, _status(nu, most, excess, size, unit)
 
 
 @guvectorize(
