@@ -22,7 +22,8 @@ __all__ = ["borrowing", "expanded", "guvectorize", "in_order", "inlined", "njit"
 
 # Sums may be reordered (that is what lets them use vector units); NaN and infinities keep their meaning. A loop that
 # adds up does not store to an array, too: of such a loop the compiler makes two, and which of them runs, with its order
-# of adding, depends on how close to each other the arrays lie in memory.
+# of adding, depends on how close to each other the arrays lie in memory. For the same reason a loop that stores a sum
+# of three terms or more is `in_order`.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 # Only kernels are called from Python: without wrappers for that, functions compile in half the time.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, njit
+from cocopt.kernels._jit import borrowing, in_order, njit
 from cocopt.kernels.vectors import distance
 from cocopt.tolerances import FAR_TARGET, NEVER_BINDS
 
@@ -22,6 +22,13 @@ LOST = 1e13  # sizes away from which rounding is nearly as large as the size
 NEGLIGIBLE = 1e-3  # a length below this share of every number in the data may be 0 but for rounding
 
 
+@in_order
+def _point_between(x, y, tau, target):
+    """target = x + τ (y − x)."""
+    for j in range(x.shape[0]):
+        target[j] = x[j] + tau * (y[j] - x[j])
+
+
 @njit
 def move_target_closer(y, x, length, target):
     """target = x + τ (y − x), so that it is ``length`` away from x; returns τ.
@@ -30,8 +37,7 @@ def move_target_closer(y, x, length, target):
     with more digits if τ (y − x) is short.
     """
     tau = min(1.0, length / max(distance(x, y), 1e-300))
-    for j in range(x.shape[0]):
-        target[j] = x[j] + tau * (y[j] - x[j])
+    _point_between(x, y, tau, target)
     return tau
 
 

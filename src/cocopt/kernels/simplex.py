@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize, njit
+from cocopt.kernels._jit import guvectorize, in_order, njit
 from cocopt.kernels.far_targets import MAX_STAGES, is_near, move_target_closer, next_length
 from cocopt.kernels.line import CHUNK, MANY_COORDINATES, sample, sample_size
 from cocopt.kernels.rounding import rounding
@@ -182,6 +182,14 @@ def search_many(y, a, b, total, max_multiplier, tol):
     return search(y, a, b, total, max_multiplier, tol, NO_SUMS)
 
 
+@in_order
+def move_and_cut(y, nu, a, tau, x):
+    """x = max(y − ν a − τ, 0)."""
+    for j in range(y.shape[0]):
+        z = y[j] - nu * a[j] - tau
+        x[j] = z if z > 0.0 else 0.0
+
+
 @njit
 def _prox_in_one_stage(y, total, a, b, max_multiplier, x):
     """(ν, status, ‖y‖, ‖x‖): the prox in x whatever the distance of the target; ‖x‖ = ‖y‖ if x is y itself.
@@ -213,9 +221,7 @@ def _prox_in_one_stage(y, total, a, b, max_multiplier, x):
         nu, tau, h = search(y, a, level, total, max_multiplier, tol, NO_SUMS)
     else:
         nu, tau, h = search_many(y, a, level, total, max_multiplier, tol)
-    for j in range(n):
-        z = y[j] - nu * a[j] - tau
-        x[j] = z if z > 0.0 else 0.0
+    move_and_cut(y, nu, a, tau, x)
     x_norm = norm(x)
     status = CONVERGED
     if nu > 0.0 and eps * nu * np.sqrt(a_sq) > 0.1 * FEASIBILITY * (total + y_norm):
