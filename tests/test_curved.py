@@ -471,3 +471,41 @@ def test_empty_feasible_and_switched_off_balls_of_other_norms(kind: str) -> None
     expected = cocopt.project(K, same, 2 * c)
     np.testing.assert_allclose(cocopt.project(K, shifted, 2 * c), expected, rtol=0, atol=1e-12)
     assert cocopt.explain(K, same).startswith("curved: compiled, a ball of the 1-norm over bounds")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_quadratic_row_through_a_vertex_of_the_box(seed: int) -> None:
+    """There the row is flat at its root, and Newton's method proposes no number."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 5))
+    lower = rng.normal(size=n)
+    upper = lower + rng.exponential(size=n)
+    P, q = np.diag(rng.uniform(0.1, 2.0, n) * (seed % 3 > 0)), rng.normal(size=n)
+    vertex = np.where(rng.random(n) < 0.5, lower, upper)
+    g = constraints.Quadratic(P, q, -(0.5 * vertex @ P @ vertex + q @ vertex))
+    y = vertex + rng.normal(size=n)
+    x = cocopt.project(cocopt.Box(lower, upper), g, y)
+    assert g.value(x) <= 1e-9 * float(g.magnitude(x)[0])
+    assert np.linalg.norm(x - y) <= np.linalg.norm(vertex - y) * (1.0 + 1e-9)  # the vertex is feasible
+
+
+def test_a_quadratic_row_that_is_flat_at_its_root() -> None:
+    K = cocopt.Box([-0.28074959762462937, -0.7298758571462248], [-0.014104497269692262, 0.06106480115309221])
+    g = constraints.Quadratic(np.zeros((2, 2)), [1.4334892447639696, -1.1285167758823162], 0.089131297656089)
+    x = cocopt.project(K, g, [0.5159658877009865, 0.04716309469180385])
+    np.testing.assert_allclose(x, K.upper, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("K", "center", "expected"),
+    [
+        (cocopt.Simplex(1), [0.5], [1.0]),
+        (cocopt.Box(1.0, 1.0, dim=1), [0.5], [1.0]),
+        (cocopt.Box([1.0, 0.0], [1.0, 0.0]), [0.5, 0.5], [1.0, 0.0]),
+    ],
+)
+def test_a_penalty_is_finite_where_the_constraint_cannot_be_met(
+    K: Any, center: list[float], expected: list[float]
+) -> None:
+    x = cocopt.hinge_prox(K, constraints.Norm1(center, 0.25), np.zeros(len(center)), weight=1.0, rho=0.05)
+    np.testing.assert_allclose(x, expected, atol=1e-12)

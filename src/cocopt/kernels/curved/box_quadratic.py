@@ -181,7 +181,7 @@ def _prox_of_trial(trial, max_multiplier, least_p, total, x):
     nu = _search(trial, max_multiplier, eps)
     g, x_sq, parts = _store(trial, nu, x)
     tol = 16.0 * eps * _magnitude(trial, x_sq)
-    solved = abs(g) <= tol or (nu == max_multiplier and g >= -tol)
+    solved = abs(g) <= tol or (nu == max_multiplier < np.inf and g >= -tol)
     return nu, CONVERGED if solved and resolves(np.sqrt(parts), np.sqrt(x_sq)) else UNCONVERGED
 
 

@@ -41,7 +41,7 @@ def advance_multiplier(bracket, nu, value, newton, unit, tol):
     bracket = Bracket(low, high, most, steps + 1)
     following = min(newton, most)
     if abs(value) <= tol:
-        return (following if low <= following <= high else nu), bracket, True
+        return (following if low <= following <= high and following < np.inf else nu), bracket, True
     if not low < following < high or (steps > 10 and steps % 3 == 0):
         if high < np.inf:
             following = np.sqrt(low * high) if high > 4.0 * low > 0.0 else 0.5 * (low + high)

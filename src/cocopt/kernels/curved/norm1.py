@@ -121,6 +121,8 @@ def _prox_of_trial(y, lower, upper, total, c, radius, most, x):
     met = np.isnan(total) or abs(point.sum - total) <= max(ENOUGH, 4.0 * rounding(n)) * size
     if not met:
         return nu, shift, UNCONVERGED
+    if nu >= 4.0 * unit and excess > 0.0 and most < np.inf:
+        nu = most  # from 4 units on x is the same for every ν
     return nu, shift, _status(nu, most, excess, size, unit)
 
 
