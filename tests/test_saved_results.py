@@ -43,6 +43,7 @@ def test_a_loaded_result_has_the_same_numbers(saved: tuple[Result, Path]) -> Non
     result, folder = saved
     again = Result.load(folder)
     assert again.summary() == result.summary()
+    assert Result.load(folder / "olr.result.npz").summary() == result.summary()  # the file itself
     assert repr(again) == repr(result)
     assert again.swept == result.swept
     for which in ("summary", "finals", "curves", "paired"):

@@ -326,7 +326,7 @@ def test_a_disagreeing_claim_has_a_reason_that_was_measured() -> None:
         "makes it agree; it comes nearest once RECOO updates its queue before the argmin."
     )
     (outcome,) = judge(claim, Fixed(step_or_queue(0.5))).outcomes
-    assert page.reason(outcome).endswith("makes it agree with every seed, or brings its figure nearer.")
+    assert page.reason(outcome).endswith("makes it agree with every seed.")
 
 
 def test_an_agreeing_claim_says_what_it_depends_on() -> None:

@@ -537,6 +537,7 @@ class Result:
         Parameters
         ----------
         folder : path
+            Of the folder, or of its file `<problem>.result.npz`.
         name : str, optional
             The problem, if the folder has the results of several.
 

@@ -94,6 +94,8 @@ def _find(folder: Any, name: str | None) -> Path:
     if not isinstance(folder, str | os.PathLike):
         raise InvalidInput(f"folder: expected a path, got {describe(folder)}")
     place = Path(folder).expanduser()
+    if place.name.endswith(_SUFFIX) and place.is_file():  # the file itself
+        return place
     found = sorted(place.glob(f"*{_SUFFIX}")) if place.is_dir() else []
     if not found:
         raise MissingFile(

@@ -182,7 +182,7 @@ def reason(outcome: Outcome) -> str:
     closest = min(outcome.changed, key=lambda own: own.finding.distance)
     if closest.finding.distance < outcome.finding.distance:
         return f"{verdict}. None of the changes below makes it agree; it comes nearest once {closest.label}."
-    return f"{verdict}. None of the changes below makes it agree with every seed, or brings its figure nearer."
+    return f"{verdict}. None of the changes below makes it agree with every seed."
 
 
 def _either(labels: Sequence[str]) -> str:
