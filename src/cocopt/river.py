@@ -41,19 +41,20 @@ __all__ = ["Budget", "ConstrainedClassifier", "ConstrainedRegressor", "Demograph
 class _ConstrainedLinearModel:
     """Features by name, the last samples, and rounds; subclasses make the loss of a sample."""
 
-    constraint: Any
-    window: int
-    radius: float
-    algorithm: str
-    options: Mapping[str, Any] | None
-    learner: Learner | None
-
-    def _begin(self) -> None:
-        """A model that has seen nothing."""
+    def __init__(
+        self,
+        constraint: BatchConstraint | Mapping[str, BatchConstraint] | None = None,
+        window: int = 100,
+        radius: float = 10.0,
+        algorithm: str = "clasp",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.constraint, self.window, self.radius = constraint, window, radius
+        self.algorithm, self.options = algorithm, options
+        make_region("ball", radius, 1)  # an error here, not at the first sample
         self._columns: dict[Hashable, int] = {}
-        self._last: deque[tuple[Array, Any]] = deque(maxlen=positive_int("window", self.window))
-        make_region("ball", self.radius, 1)  # an error here, not at the first sample
-        self.learner = None
+        self._last: deque[tuple[Array, Any]] = deque(maxlen=positive_int("window", window))
+        self.learner: Learner | None = None
 
     @property
     def weights(self) -> dict[Hashable, float]:
@@ -161,9 +162,7 @@ class ConstrainedRegressor(_ConstrainedLinearModel, base.Regressor):  # type: ig
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.loss, self.delta, self.level = loss, delta, level
-        self.constraint, self.window, self.radius = constraint, window, radius
-        self.algorithm, self.options = algorithm, options
-        self._begin()
+        super().__init__(constraint, window, radius, algorithm, options)
 
     def learn_one(self, x: dict[Any, Any], y: float) -> None:
         """One round with this sample."""
@@ -205,18 +204,6 @@ class ConstrainedClassifier(_ConstrainedLinearModel, base.Classifier):  # type: 
     >>> model.predict_one({"words": 1.0}), model.weights["words"] >= 0.0
     (True, True)
     """
-
-    def __init__(
-        self,
-        constraint: BatchConstraint | Mapping[str, BatchConstraint] | None = None,
-        window: int = 100,
-        radius: float = 10.0,
-        algorithm: str = "clasp",
-        options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.constraint, self.window, self.radius = constraint, window, radius
-        self.algorithm, self.options = algorithm, options
-        self._begin()
 
     @property
     def _multiclass(self) -> bool:

@@ -40,6 +40,32 @@ __all__ = ["Budget", "ConstrainedClassifier", "ConstrainedRegressor", "Demograph
 class _ConstrainedLinearModel(BaseEstimator):  # type: ignore[misc]
     """Rounds, batches and the mean of the actions; subclasses make the loss of a batch."""
 
+    # Parameters beyond the guide: scikit-learn reads them from the signature.
+    def __init__(
+        self,
+        *,
+        constraint: BatchConstraint | Mapping[str, BatchConstraint] | None = None,
+        radius: float = 10.0,
+        region: str = "ball",
+        fit_intercept: bool = True,
+        algorithm: str = "clasp",
+        options: Mapping[str, Any] | None = None,
+        average: bool = True,
+        epochs: int = 20,
+        batch_size: int = 32,
+        random_state: Any = None,
+    ) -> None:
+        self.constraint = constraint
+        self.radius = radius
+        self.region = region
+        self.fit_intercept = fit_intercept
+        self.algorithm = algorithm
+        self.options = options
+        self.average = average
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.random_state = random_state
+
     def _design(self, X: Array) -> Array:
         """The features and, for the intercept, a last column of ones."""
         return np.column_stack([X, np.ones(len(X))]) if self.fit_intercept else X
@@ -153,19 +179,21 @@ class ConstrainedRegressor(RegressorMixin, _ConstrainedLinearModel):  # type: ig
         batch_size: int = 32,
         random_state: Any = None,
     ) -> None:
+        super().__init__(
+            constraint=constraint,
+            radius=radius,
+            region=region,
+            fit_intercept=fit_intercept,
+            algorithm=algorithm,
+            options=options,
+            average=average,
+            epochs=epochs,
+            batch_size=batch_size,
+            random_state=random_state,
+        )
         self.loss = loss
         self.delta = delta
         self.level = level
-        self.constraint = constraint
-        self.radius = radius
-        self.region = region
-        self.fit_intercept = fit_intercept
-        self.algorithm = algorithm
-        self.options = options
-        self.average = average
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learns anew, by ``epochs`` passes over the samples in batches."""
@@ -247,32 +275,6 @@ class ConstrainedClassifier(ClassifierMixin, _ConstrainedLinearModel):  # type: 
     >>> bool(abs(scores[group == 1].mean() - scores[group == 0].mean()) < 0.5)
     True
     """
-
-    # Parameters beyond the guide: scikit-learn reads them from the signature.
-    def __init__(
-        self,
-        *,
-        constraint: BatchConstraint | Mapping[str, BatchConstraint] | None = None,
-        radius: float = 10.0,
-        region: str = "ball",
-        fit_intercept: bool = True,
-        algorithm: str = "clasp",
-        options: Mapping[str, Any] | None = None,
-        average: bool = True,
-        epochs: int = 20,
-        batch_size: int = 32,
-        random_state: Any = None,
-    ) -> None:
-        self.constraint = constraint
-        self.radius = radius
-        self.region = region
-        self.fit_intercept = fit_intercept
-        self.algorithm = algorithm
-        self.options = options
-        self.average = average
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
