@@ -287,6 +287,16 @@ def test_a_metric_is_drawn_into_axes_of_ones_own(saved: tuple[Result, Path], tmp
     assert result.plot(ax=part.subplots()) is part.figure
 
 
+def test_a_metric_is_drawn_alone(saved: tuple[Result, Path], tmp_path: Path) -> None:
+    result, _ = saved
+    drawn = result.plot(tmp_path / "one.png", kind="ccv1")
+    (axes,) = drawn.axes
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), result.curves("clasp")["ccv1"].mean(axis=0))
+    assert (tmp_path / "one.png").stat().st_size > 1000
+    with pytest.raises(InvalidInput, match=r"kind: expected a known name, got 'ccv9'.*ccv1"):
+        result.plot(kind="ccv9")
+
+
 def test_a_notebook_shows_a_figure_as_a_picture(saved: tuple[Result, Path]) -> None:
     backend = matplotlib.get_backend()
     content, size = saved[0].plot()._repr_png_()  # type: ignore[attr-defined]

@@ -653,7 +653,9 @@ class Learner(ABC):
         return f"{type(self).__name__}({self.K!r}, t={self.t})"
 
     def _repr_html_(self) -> str:
-        rounds = f"{self.rounds} rounds" if self.rounds == self.t else f"{self.rounds} rounds, {self.t} with feedback"
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        if self.rounds != self.t:
+            rounds += f", {self.t} with feedback"
         trials = f", trials of shape {self.batch}" if self.batch else ""
         items = {"K": repr(self.K), "iterate": self._state.x, **self.ledger.html_items()}
         certificate: Any = getattr(self, "certificate", None)

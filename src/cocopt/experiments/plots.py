@@ -10,7 +10,7 @@ import numpy as np
 
 from cocopt.arrays import Array, describe
 from cocopt.errors import InvalidInput
-from cocopt.experiments.figures import COLOURS, figure
+from cocopt.experiments.figures import COLOURS, DrawFunction, figure
 from cocopt.experiments.labels import Label, label_at_the_side
 from cocopt.experiments.results import Result, interval
 from cocopt.experiments.specs import unknown_name
@@ -27,6 +27,8 @@ __all__ = [
     "draw_sweep",
     "draw_trade_off",
     "line_style",
+    "metric_alone",
+    "metrics_of",
     "pareto_front",
 ]
 
@@ -63,6 +65,11 @@ def draw_regret(result: Result, drawn: Figure) -> None:
     _draw_panels(result, drawn, [*result.regret_metrics, "ccv1", "ccv2"], bounds=True)
 
 
+def metrics_of(result: Result) -> set[str]:
+    """What can be drawn against t."""
+    return {name for label in result.algorithms for name in result.curves(label)} | {*result.regret_metrics}
+
+
 def draw_metric(result: Result, axes: Axes, metric: Any) -> Figure:
     """One metric of all algorithms against t, with a legend, in axes of the user's; returns their figure."""
     from matplotlib.axes import Axes
@@ -70,15 +77,23 @@ def draw_metric(result: Result, axes: Axes, metric: Any) -> Figure:
 
     if not isinstance(axes, Axes):
         raise InvalidInput(f"ax: expected the axes of a figure of matplotlib, got {describe(axes)}")
-    known = {name for label in result.algorithms for name in result.curves(label)} | {*result.regret_metrics}
-    if not isinstance(metric, str) or metric not in known:
-        raise unknown_name("kind: metric", metric, known)
+    if not isinstance(metric, str) or metric not in metrics_of(result):
+        raise unknown_name("kind: metric", metric, metrics_of(result))
     _panel(axes, result, metric, bounds=False)
     axes.legend(handles=_handles(result), frameon=False)
     drawn = axes.figure
     while not isinstance(drawn, Figure):  # a part of a figure
         drawn = drawn.figure
     return drawn
+
+
+def metric_alone(metric: str) -> DrawFunction:
+    """The function that draws a figure of this metric and nothing else."""
+
+    def draw(result: Result, drawn: Figure) -> None:
+        draw_metric(result, drawn.subplots(), metric)
+
+    return draw
 
 
 def _handles(result: Result) -> list[Any]:

@@ -483,17 +483,21 @@ class Result:
         kind : str or function
             "metrics" (the default): loss, CCV₁ and CCV₂ against t; "regret": the regrets that were asked for, CCV₁ and
             CCV₂ with the bounds of the theory;
-            the name of another registered figure, or a function as `cocopt.experiments.figure` registers.
-            With ``ax``, the name of a metric: "loss" (the default), "regret", "ccv1", …
+            the name of another registered figure, or a function as `cocopt.experiments.figure` registers;
+            the name of a metric, "loss", "ccv1", …, which is drawn alone. With ``ax``, a metric, by default "loss".
         ax : matplotlib's Axes, optional
             Where to draw one metric of all algorithms; the figure is that of the axes.
         """
-        if ax is None:
-            drawn = figures.draw(self, "metrics" if kind is None else kind)
-        else:
-            from cocopt.experiments.plots import draw_metric
+        from cocopt.experiments.plots import draw_metric, metric_alone, metrics_of
 
+        if ax is not None:
             drawn = draw_metric(self, ax, "loss" if kind is None else kind)
+        elif isinstance(kind, str) and kind not in figures.FIGURES:
+            if kind not in metrics_of(self):
+                raise unknown_name("kind", kind, {*figures.FIGURES, *metrics_of(self)})
+            drawn = figures.draw(self, metric_alone(kind))
+        else:
+            drawn = figures.draw(self, "metrics" if kind is None else kind)
         if path is not None:
             figures.save(drawn, [path])
         return drawn
