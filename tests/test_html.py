@@ -66,7 +66,7 @@ def test_what_a_learner_has_done_is_shown() -> None:
     learner.tell(losses.Linear([1.0, -1.0]), constraints.Stack(names))
     text = read(learner).text
     assert "CLASP" in text
-    assert "1 rounds" in text
+    assert " 1 round " in text
     assert f"ccv1[{HOSTILE}]" in text
     assert "regret ≤" in text
     assert f"{float(learner.ledger.ccv2):.6g}" in read(learner.ledger).text.split()
