@@ -194,21 +194,51 @@ def performance(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
-def readme(bench: dict[str, Any]) -> str:
-    """The rows of the README that come from the table."""
+def below_target(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
+    """The cells that miss their target, by reason: how many, the one that misses it most, and why."""
+    missed: dict[str, list[tuple[float, Cell, Result]]] = {}
+    for cell in table.all_cells():
+        result = bench["cells"].get(cell.id)
+        if result is None or result.get("met", True):
+            continue
+        found = targets.reason(cell.id, entries)
+        why = found[1] if found is not None else result.get("note", "Not known.")
+        share = targets.target(cell).share(result.get("ratio"), result.get("microseconds", float("inf")))
+        missed.setdefault(why, []).append((share, cell, result))
+    if not missed:
+        return "Every cell of the table meets its target."
+    count = sum(map(len, missed.values()))
+    lines = [
+        f"{count} of the table's {len(bench['cells'])} cells are slower than their targets:",
+        "",
+        "| cells | the farthest from its target | µs | compared with | its µs | ratio | target | reason |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for why, found_cells in missed.items():
+        _, worst, result = min(found_cells, key=lambda entry: entry[0])
+        lines.append(f"| {len(found_cells)} {row(title(worst), result)} {result['target']} | {why} |")
+    return "\n".join(lines)
+
+
+def readme(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
+    """The rows of the README that come from the table, what misses its target, and where it was measured."""
     lines = [row(text, bench["cells"][name]) for name, text in SHOWN.items() if name in bench["cells"]]
+    if not lines:
+        return NOTHING
     head = ["| what | µs | compared with | its µs | ratio |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *lines]) if lines else NOTHING
+    source = f"By `make bench-full` on {machine_line(bench)}"
+    return "\n\n".join(["\n".join([*head, *lines]), below_target(bench, entries), source])
 
 
 def pages(bench: dict[str, Any], root: Path = ROOT) -> dict[Path, str]:
     """The pages with these figures."""
     page, front = root / "docs" / "performance.md", root / "README.md"
-    text = replaced(page.read_text(encoding="utf-8"), TABLE, performance(bench, targets.reasons()))
+    entries = targets.reasons()
+    text = replaced(page.read_text(encoding="utf-8"), TABLE, performance(bench, entries))
     profile = profile_round.markdown(bench["profile"]) if bench.get("profile") else NOTHING
     return {
         page: replaced(text, PROFILE, profile),
-        front: replaced(front.read_text(encoding="utf-8"), README, readme(bench)),
+        front: replaced(front.read_text(encoding="utf-8"), README, readme(bench, entries)),
     }
 
 

@@ -23,6 +23,12 @@ class Target(NamedTuple):
             return microseconds <= self.microseconds
         return self.ratio is None or (ratio is not None and ratio >= self.ratio)
 
+    def share(self, ratio: float | None, microseconds: float) -> float:
+        """How much of the target is reached; infinite where there is nothing to compare with."""
+        if self.microseconds is not None:
+            return self.microseconds / microseconds
+        return float("inf") if ratio is None or self.ratio is None else ratio / self.ratio
+
     def __str__(self) -> str:
         return f"≤ {self.microseconds:g} µs" if self.microseconds is not None else f"≥ {self.ratio:g}"
 
