@@ -40,15 +40,51 @@ def test_kernels_are_kept_in_the_folder_of_the_environment_variable(cache: Path)
 
 def test_kernels_of_other_sources_are_removed(cache: Path) -> None:
     compile_double()
-    (mark,) = cache.rglob("kernels.sha256")
-    present, stale = mark.read_text(), mark.parent / "stale.nbi"
+    (mark,) = cache.rglob("double.sha256")
+    present, stale, other = mark.read_text(), mark.parent / "x.double-1.nbi", mark.parent / "x.triple-1.nbi"
     stale.touch()
+    other.touch()
     compile_double()
     assert stale.exists()  # the sources are the same
     mark.write_text("another version")
     compile_double()
     assert not stale.exists()
+    assert other.exists()  # a kernel of other sources
     assert mark.read_text() == present
+
+
+def test_a_kernel_depends_on_all_sources_that_are_compiled_into_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = tmp_path / "cocopt" / "kernels"
+    (kernels / "curved").mkdir(parents=True)
+    sources = {
+        "_jit.py": "njit = 0",
+        "rows.py": "from cocopt.kernels._jit import njit\nfrom cocopt.kernels.curved import path\n",
+        "curved/path.py": "from cocopt.tolerances import (\n    ROUNDING,\n)\nfrom cocopt.arrays import Array\n",
+        "ball.py": "from cocopt.kernels._jit import njit\n",
+        "../tolerances.py": "ROUNDING = 1",
+        "../arrays.py": "",
+    }
+    for name, text in sources.items():
+        (kernels / name).write_text(text)
+    monkeypatch.setattr(_jit, "_FOLDER", kernels)
+
+    def changed_by(name: str) -> list[bool]:
+        _jit._imported.cache_clear()
+        before = [_jit._fingerprint(kernels / kernel) for kernel in ("rows.py", "ball.py")]
+        (kernels / name).write_text(sources[name] + "\n# another version")
+        _jit._imported.cache_clear()
+        return [
+            _jit._fingerprint(kernels / kernel) != old
+            for kernel, old in zip(("rows.py", "ball.py"), before, strict=True)
+        ]
+
+    assert changed_by("_jit.py") == [True, True]
+    assert changed_by("curved/path.py") == [True, False]
+    assert changed_by("../tolerances.py") == [True, False]
+    assert changed_by("../arrays.py") == [False, False]  # types of arguments, nothing that is compiled
+    _jit._imported.cache_clear()
 
 
 @pytest.mark.usefixtures("cache")

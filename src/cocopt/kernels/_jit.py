@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -73,16 +75,47 @@ def _cache_folder(function: Callable[..., None]) -> Path:
     return Path(UserProvidedCacheLocator(function, source).get_cache_path())
 
 
-def _forget_stale_cache(folder: Path) -> None:
-    """Empties numba's cache when any kernel source changed: numba looks only at the file of the outermost function."""
-    fingerprint = hashlib.sha256(b"".join(source.read_bytes() for source in sorted(_FOLDER.rglob("*.py")))).hexdigest()
-    mark = folder / "kernels.sha256"
-    if mark.exists() and mark.read_bytes() == fingerprint.encode():
+@functools.cache
+def _imported(source: Path) -> tuple[Path, ...]:
+    """The kernel sources, and the tolerances, that a file imports."""
+    found = []
+    imports = r"^from (cocopt\.[\w.]+) import (\([^)]*\)|.*)$"
+    for module, names in re.findall(imports, source.read_text(encoding="utf-8"), re.MULTILINE):
+        path = _FOLDER.parent.joinpath(*module.split(".")[1:])
+        candidates = [
+            path.with_suffix(".py"),
+            path / "__init__.py",
+            *(path / f"{name}.py" for name in re.findall(r"\w+", names)),
+        ]
+        found += [
+            file for file in candidates if file.is_file() and (_FOLDER in file.parents or file.stem == "tolerances")
+        ]
+    return tuple(found)
+
+
+def _fingerprint(source: Path) -> bytes:
+    """A hash of everything that is compiled into the kernels of a file."""
+    sources, to_read = {source}, [source]
+    while to_read:
+        new = set(_imported(to_read.pop())) - sources
+        sources |= new
+        to_read += new
+    digest = hashlib.sha256()
+    for path in sorted(sources):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest().encode()
+
+
+def _forget_stale_cache(folder: Path, function: Callable[..., None]) -> None:
+    """Deletes what was compiled of other sources: numba looks only at the file of the outermost function."""
+    fingerprint = _fingerprint(Path(function.__code__.co_filename))
+    mark = folder / f"{function.__name__}.sha256"
+    if mark.exists() and mark.read_bytes() == fingerprint:
         return
     with contextlib.suppress(OSError):  # as above
-        for stale in folder.glob("*.nb?"):
+        for stale in folder.glob(f"*.{function.__name__}-*.nb?"):
             stale.unlink(missing_ok=True)
-        mark.write_text(fingerprint)
+        mark.write_bytes(fingerprint)
 
 
 def _announce(folder: Path, name: str) -> None:
@@ -106,9 +139,8 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
         options = {"nopython": True, "fastmath": _FAST}
         folder = _cache_folder(function)
         try:
-            with _locked(folder, "kernels"):
-                _forget_stale_cache(folder)
             with _locked(folder, function.__name__):
+                _forget_stale_cache(folder, function)
                 _announce(folder, function.__name__)
                 return numba.guvectorize(signatures, layout, cache=True, **options)(function).ufunc
         except (RuntimeError, OSError) as error:
