@@ -34,10 +34,10 @@ def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = cont
     except (CocoptError, TypeError, ValueError) as error:
         # sparse rows are refused where they are not supported
         return result | {"status": "not available" if cell.group == "sparse" else "failed", "note": _first_line(error)}
-    calls, differences, notes, founds = {"cocopt": (ours, trials)}, {}, {}, {}
+    calls, differences, notes, founds, failures = {"cocopt": (ours, trials)}, {}, {}, {}, {}
     for name, make in race.peers.items():
         try:
-            call, count, found = _peer(make, race, trials, budget / (2 * len(race.peers)))
+            call, count, found, failures[name] = _peer(make, race, trials, budget / (2 * len(race.peers)))
         except ImportError as error:
             notes[name] = f"not installed: {_first_line(error)}"
             continue
@@ -58,7 +58,12 @@ def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = cont
         return result | {"status": "failed", "note": stopped["cocopt"]}
     notes |= stopped
     per = {name: seconds[name] / (calls[name][1] * race.per_call) * 1e6 for name in seconds}
-    return _judged(cell, result | {"method": race.method, "unit": race.unit, "trials": trials}, per, differences, notes)
+    result = _judged(
+        cell, result | {"method": race.method, "unit": race.unit, "trials": trials}, per, differences, notes
+    )
+    for name, peer in result["peers"].items():
+        peer["failure"] = failures[name]
+    return result
 
 
 def _judged(cell: Cell, result: Result, per: dict[str, float], differences: dict[str, float], notes: Any) -> Result:
@@ -112,15 +117,25 @@ def _ours(race: Contest, budget: float) -> tuple[Call, Array, int]:
     return call, np.array(call()), min(trials, race.trials)
 
 
-def _peer(make: Callable[[int], Call], race: Contest, trials: int, budget: float) -> tuple[Call, int, Array]:
+def _peer(make: Callable[[int], Call], race: Contest, trials: int, budget: float) -> tuple[Call, int, Array, str]:
+    """Its call, for how many problems, and their solutions; the last is what it said of a problem that it cannot solve.
+
+    It is timed on the problems before that one then.
+    """
     if not race.divisible:
         call = make(trials)
-        return call, trials, call().copy()
+        return call, trials, call().copy(), ""
     one = make(1)
     one()
-    count = min(trials, max(LEAST_PROBLEMS, int(budget / _once(one))))
-    call = make(count)
-    return call, count, np.array(call())
+    count, failure = min(trials, max(LEAST_PROBLEMS, int(budget / _once(one)))), ""
+    while True:
+        call = make(count)
+        try:
+            return call, count, np.array(call()), failure
+        except RuntimeError as error:
+            if count <= LEAST_PROBLEMS:
+                raise
+            count, failure = max(LEAST_PROBLEMS, count // 2), _first_line(error)
 
 
 def _once(call: Call) -> float:

@@ -119,7 +119,10 @@ def row(title: str, result: Result) -> str:
     if best is None:
         return f"| {title} | {ours} | {result['status'] if result['status'] != 'measured' else 'no peer'} | – | – |"
     theirs = result["peers"][best]
-    mark = "" if result["exact"] else f" (errs by {theirs['difference']:.0e})"
+    marks = [] if result["exact"] else [f"errs by {theirs['difference']:.0e}"]
+    if theirs.get("failure"):
+        marks.append("fails in some")
+    mark = f" ({', '.join(marks)})" if marks else ""
     return f"| {title} | {ours} | {best}{mark} | {micro(theirs['microseconds'])} | {figure(result)} |"
 
 

@@ -88,6 +88,25 @@ def test_a_peer_with_another_answer_does_not_count(
     assert not only_wrong["met"]
 
 
+@pytest.mark.usefixtures("core_peers")
+def test_a_peer_is_timed_on_the_problems_before_one_that_it_cannot_solve(bench: dict[str, ModuleType]) -> None:
+    cell = small_cells(bench)[0]
+    fair = bench["cells"].contest(cell)
+
+    def fails_at_sixty(count: int) -> Any:
+        def run() -> Any:
+            if count > 60:
+                raise RuntimeError("stopped at problem 60")
+            return fair.ours(count)()
+
+        return run
+
+    result = bench["measure"].measure(cell, 0.05, lambda _: fair._replace(peers={"some": fails_at_sixty}))
+    assert (result["status"], result["best"]) == ("measured", "some")
+    assert result["peers"]["some"]["failure"] == "stopped at problem 60"
+    assert "some (fails in some)" in bench["pages"].row("title", result)
+
+
 def test_conic_forms_describe_the_sets_and_constraints(bench: dict[str, ModuleType]) -> None:
     """Solutions by Clarabel satisfy the constraint as cocopt evaluates it, and it is active."""
     problems = bench["table_problems"]
