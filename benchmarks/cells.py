@@ -32,6 +32,13 @@ CURVED = [
     ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
     ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
 ]
+#: constraints written in CVXPY: expression ≤ 0 of the variable x, a center and a radius
+CVXPY_KINDS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
+    "from_cvxpy": lambda cp, x, center, radius: cp.norm(x - center) - radius,
+    "from_cvxpy, log-sum-exp": lambda cp, x, center, radius: cp.log_sum_exp(4 * (x - center)) - np.log(x.size),
+    "from_cvxpy, sum of the largest": lambda cp, x, center, radius: cp.sum_largest(x - center, 3) - radius,
+    "from_cvxpy, entropy": lambda cp, x, center, radius: cp.sum(cp.kl_div(x + 0.1, center + 0.1)) - 0.1 * radius,
+}
 REFEREES = ((1e-16, 0.9), (1e-16, 0.8), (1e-13, 0.9))  # tolerances and step lengths with which Clarabel comes closest
 LARGEST_BATCH = 300  # in larger dimensions dense matrices of 100 trials take a gigabyte
 
@@ -88,7 +95,8 @@ def all_cells() -> Iterator[Cell]:
     yield Cell("black box", "box", "smooth Function", 100, 1, 1)
     yield Cell("black box", "box", "ℓ1 Function", 100, 1, 1)
     yield Cell("black box", "simplex", "ℓ1 Function", 100, 1, 1)
-    yield Cell("black box", "box", "from_cvxpy", 10, 1, 1)
+    for kind in CVXPY_KINDS:
+        yield Cell("black box", "box", kind, 10, 1, 1)
     yield Cell("stream", "box", "CLASP, all rows", 10, 4, 1)
     yield Cell("stream", "box", "CLASP, all rows", 10, 4, 100)
     yield Cell("stream", "box", "CLASP, worst row", 10, 4, 100)
@@ -140,7 +148,7 @@ def contest(cell: Cell) -> Contest:
     """What is timed in a cell."""
     if cell.group == "stream":
         return _stream(cell)
-    if cell.constraint == "from_cvxpy":
+    if cell.constraint in CVXPY_KINDS:
         return _from_cvxpy(cell)
     trials = cell.batch if cell.batch > 1 else (SINGLES if cell.n <= 300 else 3)
     return _projections(_problems(cell, trials), cell.batch > 1)
@@ -209,7 +217,7 @@ def _from_cvxpy(cell: Cell) -> Contest:
     problems = table_problems.curved("box", "NormBall", cell.n, SINGLES)
     known = problems.build(slice(None))
     center, radius, x = cp.Parameter(cell.n), cp.Parameter(nonneg=True), cp.Variable(cell.n)
-    expression, target = cp.norm(x - center) - radius, cp.Parameter(cell.n)
+    expression, target = CVXPY_KINDS[cell.constraint](cp, x, center, radius), cp.Parameter(cell.n)
     whole = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - target)), [x >= 0, x <= 1, expression <= 0])
 
     def ours(count: int) -> Call:

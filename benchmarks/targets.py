@@ -60,7 +60,7 @@ CONIC_SMALL, CONIC_SINGLE = 0.3, 0.25  # other conic cells: exact, where Clarabe
 
 def target(cell: Cell) -> Target:
     """The target of a cell."""
-    single = SINGLE.get((cell.group, cell.set, cell.constraint))
+    single = SINGLE.get((cell.group, cell.set, cell.constraint.partition(",")[0]))
     if single is not None:
         return single
     if cell.group == "stream":

@@ -51,6 +51,30 @@ OTHERS = {
     "nested": cp.norm(cp.pos(x)) - 1,
     "huber": cp.sum(cp.huber(x - center)) - 2,
 }
+X = cp.reshape(x, (2, 2), order="F")
+ATOMS = {  # every way in which a derivative is found, at points with positive entries
+    "log": -cp.sum(cp.log(x)) - 2,
+    "log of rows": -cp.log(A @ x + 5),
+    "exponentials": cp.exp(A @ x + b),
+    "entropy": -cp.sum(cp.entr(x)) - 1,
+    "logistic": cp.sum(cp.logistic(A @ x)) - 2,
+    "relative entropy": cp.sum(cp.rel_entr(x, 0.5)) + cp.sum(cp.kl_div(0.7, x)) + cp.kl_div(x[0], x[1]),
+    "largest two": cp.sum_largest(A @ x, 2) - 1,
+    "largest one and a half": cp.sum_largest(x, 1.5) - 1,
+    "powers": cp.sum(cp.power(x, 3)) + cp.inv_pos(x[0]) - cp.sqrt(x[1]) + cp.power(x[2], 4) - 3,
+    "maximum": cp.sum(cp.maximum(x, 2 * x - 0.3, 0.2)) - 1,
+    "norm of order 3": cp.pnorm(A @ x, 3) - 1,
+    "geometric mean": -cp.geo_mean(x),
+    "ratio": cp.quad_over_lin(A @ x, x[0] + 1) - 1,
+    "harmonic mean": -cp.harmonic_mean(x),
+    "huber": cp.sum(cp.huber(A @ x, 0.3)),
+    "matrix": cp.lambda_max(X + X.T) - 1,
+    "nuclear norm": cp.normNuc(X @ np.array([[1.0, 2.0], [0.0, 1.0]])) - 1,
+    "by rows": cp.log_sum_exp(np.array([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0]]) @ X, axis=1),
+    "affine atoms": cp.exp(cp.hstack([cp.cumsum(x), cp.diff(x) / 2, cp.convolve(np.array([1.0, -2.0]), x), 3 - x[::2]])),
+    "products": cp.exp(cp.vec(np.array([[1.0, 2.0]]) @ X @ np.ones((2, 3)), order="F") + x[0] * np.ones(3)),
+    "Kronecker": cp.sum(cp.exp(cp.kron(np.eye(2), X))) + cp.max(cp.multiply(x, center)) - cp.trace(X),
+}
 
 
 def difference(item: Any) -> cp.Expression:
@@ -99,6 +123,42 @@ def test_values_and_subgradients(name: str) -> None:
         ends = [(g.rows(point + 1e-6 * e) - g.rows(point - 1e-6 * e)) / 2e-6 for e in np.eye(n)]
         np.testing.assert_allclose(slope, np.transpose(ends), atol=1e-6)
         assert (np.abs(row) <= 4 * g.magnitude(point)).all()
+
+
+@pytest.mark.parametrize("name", ATOMS)
+def test_values_and_derivatives_are_those_of_cvxpy(name: str) -> None:
+    expression = ATOMS[name]
+    g = from_cvxpy(expression, x)
+    for point in np.random.default_rng(3).uniform(0.2, 1.5, (3, n)):
+        row, jacobian = g.rows(point), g.jacobian(point)
+        x.value = point
+        gradient = expression.grad[x]
+        dense = gradient.toarray() if hasattr(gradient, "toarray") else np.full((n, 1), gradient)
+        np.testing.assert_allclose(row, np.ravel(expression.value), rtol=1e-12)
+        np.testing.assert_allclose(jacobian, dense.T, rtol=1e-10, atol=1e-12)
+        x.value = None
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (cp.sum(cp.power(x, 3)) - 0.2, lambda z: (z**3).sum() - 0.2),
+        (-cp.sum(cp.entr(x)) + 0.5, lambda z: (z * np.log(np.maximum(z, 1e-300))).sum() + 0.5),
+        (cp.sum(cp.kl_div(x, 0.5)) - 0.2, lambda z: (z * np.log(np.maximum(2 * z, 1e-300)) - z + 0.5).sum() - 0.2),
+    ],
+    ids=["cubes", "entropy", "divergence"],
+)
+def test_targets_whose_projection_onto_K_is_at_the_end_of_the_domain(expression: Any, value: Any) -> None:
+    """There CVXPY has no derivative; such a point is not taken as feasible for that."""
+    K, g = Box(0.0, 1.0, dim=n), from_cvxpy(expression, x)
+    for y in ([0.5, -1.0, 2.0, 3.0], [-1.0, 1.0, 0.9, 1.4]):
+        z = cocopt.project(K, g, y)
+        assert value(z) <= 1e-8
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(x - np.array(y))), [x >= 0, x <= 1, expression <= 0])
+        problem.solve(cp.CLARABEL)
+        np.testing.assert_allclose(z, x.value, atol=1e-4)
+        assert np.sum((z - y) ** 2) <= problem.value + 1e-6
+        x.value = None
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Never
 
 import cvxpy as cp
@@ -15,6 +13,7 @@ from cocopt.arrays import Array, all_finite, describe, require_finite
 from cocopt.cones import Cones
 from cocopt.constraints.affine import Affine
 from cocopt.constraints.base import Constraint
+from cocopt.constraints.cvxpy_values import ExpressionValues
 from cocopt.constraints.epigraph import Row, constraint_of, read_rows
 from cocopt.constraints.equality import Equality
 from cocopt.constraints.stack import Stack
@@ -71,6 +70,7 @@ class _Program:
         self._order, self._aux = np.concatenate([of_x, of_u, of_t]), of_u.size
         self._cones: tuple[tuple[str | tuple[str, float], int], ...] | None = None if dims.pnd else _cones(dims)
         self._map = _parameter_map(data, self.parameters, values)
+        self._expression_values: ExpressionValues | None = None
         self._constant: Constraint | None = None  # without parameters there is only one
 
     def constraint(self) -> Constraint:
@@ -94,8 +94,10 @@ class _Program:
         members = [None] if read is None else [constraint_of(row) for row in read]
         if all(member is not None for member in members):
             return _joined([member for member in members if member is not None])
+        if self._expression_values is None:
+            self._expression_values = ExpressionValues(self.expression, self.variable)
         snapshot = list(zip(self.parameters, values, strict=True))
-        return CvxpyConstraint(self.expression, self.variable, snapshot, cones, read)
+        return CvxpyConstraint(self.expression, self.variable, snapshot, cones, read, self._expression_values)
 
     def _values(self) -> list[Any]:
         """Copies of the parameters' values."""
@@ -185,10 +187,10 @@ def _joined(members: list[Constraint]) -> Constraint:
 class CvxpyConstraint(Constraint):
     """The rows of a convex expression that is none of our classes; see [`cocopt.constraints.from_cvxpy`][].
 
-    Values and subgradients are read off the conic form where that shows them, and else are CVXPY's own.
+    Values and subgradients are read off the conic form where that shows them, and else are those of its atoms.
     """
 
-    __slots__ = ("_cones", "_parameters", "_rows", "dim", "expression", "row_count", "variable")
+    __slots__ = ("_cones", "_constants", "_rows", "_values", "dim", "expression", "row_count", "variable")
 
     def __init__(
         self,
@@ -197,8 +199,10 @@ class CvxpyConstraint(Constraint):
         parameters: list[tuple[cp.Parameter, Any]],
         cones: Cones | None,
         rows: list[Row] | None,
+        values: ExpressionValues,
     ) -> None:
-        self.expression, self.variable, self._parameters = expression, variable, parameters
+        self.expression, self.variable = expression, variable
+        self._values, self._constants = values, values.constants(parameters)
         self.dim: int = variable.size
         self.row_count: int = expression.size
         self._cones, self._rows = cones, rows
@@ -209,11 +213,8 @@ class CvxpyConstraint(Constraint):
             for i, row in enumerate(self._rows):
                 rows[..., i] = x @ row.a - row.b + sum(weight * term.value(x) for weight, term in row.terms)
             return rows
-        with self._values_set():
-            for index in np.ndindex(x.shape[:-1]):
-                self.variable.save_value(x[index].copy())
-                value = self.expression.value
-                rows[index] = np.nan if value is None else value
+        for index in np.ndindex(x.shape[:-1]):
+            rows[index] = self._values.value(self._constants, x[index])
         return rows
 
     def jacobian_unchecked(self, x: Array) -> Array:
@@ -222,15 +223,8 @@ class CvxpyConstraint(Constraint):
             for i, row in enumerate(self._rows):
                 jacobian[..., i, :] = row.a + sum(weight * term.gradient(x) for weight, term in row.terms)
             return jacobian
-        with self._values_set():
-            for index in np.ndindex(x.shape[:-1]):
-                self.variable.save_value(x[index].copy())
-                gradient = self.expression.grad.get(self.variable, 0.0)  # (n, M), sparse or a number
-                if gradient is None:  # outside the domain
-                    jacobian[index] = np.nan
-                else:
-                    dense = gradient.toarray() if hasattr(gradient, "toarray") else np.asarray(gradient)
-                    jacobian[index] = np.broadcast_to(dense, (self.dim, self.row_count)).T
+        for index in np.ndindex(x.shape[:-1]):
+            jacobian[index] = self._values.jacobian(self._constants, x[index])
         return jacobian
 
     def magnitude(self, x: Array) -> Array:
@@ -243,7 +237,7 @@ class CvxpyConstraint(Constraint):
                 magnitude[..., i] = np.linalg.norm(row.a) * size + abs(row.b) + terms
             return magnitude
         reach = np.linalg.norm(self.jacobian_unchecked(x), axis=-1) * size[..., None]
-        seen: Array = np.maximum(np.abs(self.rows_unchecked(x)), reach)
+        seen: Array = np.fmax(np.abs(self.rows_unchecked(x)), reach)  # at the end of a domain there may be no slope
         return seen
 
     @property
@@ -253,19 +247,6 @@ class CvxpyConstraint(Constraint):
     def cones(self) -> Cones | None:
         """CVXPY's conic form of expression ≤ t; None if it needs a cone that [`Cones`][cocopt.cones.Cones] lacks."""
         return self._cones
-
-    @contextmanager
-    def _values_set(self) -> Iterator[None]:
-        """Sets the parameters to our values, and puts everything back at the end."""
-        with _lock:
-            before = [(leaf, leaf.value) for leaf in [self.variable, *(p for p, _ in self._parameters)]]
-            try:
-                for parameter, value in self._parameters:
-                    parameter.save_value(value)
-                yield
-            finally:
-                for leaf, value in before:
-                    leaf.save_value(value)
 
     def raise_nonfinite(self, x: Array) -> Never:
         require_finite("x", x)

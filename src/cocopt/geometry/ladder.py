@@ -245,4 +245,6 @@ def _project_onto_set(request: Request) -> tuple[Array, Any]:
     shape = trial_shape(constraint, point)
     x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
     rows = constraint.rows(x)
-    return x, (rows > SATISFIED * constraint.magnitude(x)).any(axis=-1)
+    if (rows <= 0.0).all():  # the magnitude can be expensive
+        return x, np.zeros(shape, dtype=bool)
+    return x, ~(rows <= SATISFIED * constraint.magnitude(x)).all(axis=-1)  # a NaN satisfies nothing

@@ -127,4 +127,4 @@ def relative_violation(K: ConvexSet, constraint: Constraint, x: Array, rows_requ
     if (rows > SATISFIED * unit).any():
         unit = np.maximum(unit, VANISHING * constraint.magnitude(np.full(x.shape, K.scale)))
     of_rows = float(np.max(rows / unit, initial=0.0, where=rows_required))
-    return max(of_set, of_rows)
+    return float(np.maximum(of_set, of_rows))  # NaN if one of them is
