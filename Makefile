@@ -36,7 +36,7 @@ test: compile ## all tests and doctests except the slow ones; fails, too, if the
 	$(BIN)/python $(FAST_TESTS) --cov
 
 test-slow: $(STAMP) ## the slow tests
-	$(BIN)/python -m pytest -q -m "slow and not servers and not browser and not docs"
+	$(BIN)/python -m pytest -q -m "slow and not servers and not browser and not docs" -n auto --dist worksteal
 
 test-servers: compile ## the tests that start servers on loopback: Dask clusters, PostgreSQL; fails where the latter is not installed
 	$(BIN)/python -m pytest -q -m servers
