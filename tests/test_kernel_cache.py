@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,8 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from numba.core.codegen import CPUCodeLibrary
+from numba.core.registry import cpu_target
 
 from cocopt.kernels import _jit
 
@@ -114,3 +119,110 @@ def test_one_line_reports_that_kernels_are_compiled(terminal: bool, monkeypatch:
     compile_double()
     compile_double()
     assert stderr.getvalue().count("compiling kernels") == 1
+
+
+TWO_LEVELS = """
+import numpy as np
+from cocopt.kernels._jit import guvectorize, njit
+
+@njit
+def square(x):
+    return x * x
+
+@njit
+def sum_of_squares(v):
+    room = np.empty(1)  # a function of numba's own
+    room[0] = 0.0
+    for x in v:
+        room[0] += square(x)
+    return room[0]
+
+@guvectorize(["void(float64[:], float64[:])"], "(n)->()")
+def kernel(v, out):
+    out[0] = sum_of_squares(v)
+
+print(kernel([[1.0, 2.0], [3.0, 4.0]]))
+"""
+
+
+def test_a_kernel_is_loaded_by_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "two_levels.py").write_text(TWO_LEVELS)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    for announcements in (1, 0):  # it compiles, and then it does not
+        done = subprocess.run(
+            [sys.executable, "-m", "two_levels"], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "[ 5. 25.]\n"
+        assert done.stderr.count("compiling kernels") == announcements
+
+
+def compile_sum_of_squares() -> Any:
+    """A kernel that calls functions of its own and of numba."""
+    names: dict[str, Any] = {"__name__": "two_levels", "print": lambda _: None}
+    exec(TWO_LEVELS.replace("@guvectorize", "@compile_it"), names | {"compile_it": keep(names)})
+    return names["kernel"]
+
+
+def keep(names: dict[str, Any]) -> Any:
+    """`_jit.guvectorize` without a cache, which needs a source file; the kernel is stored in ``names``."""
+
+    def compile_it(signatures: list[str], layout: str) -> Any:
+        def decorate(function: Any) -> Any:
+            names["kernel"] = _jit._build(function, signatures, layout, cache=False)
+            return names["kernel"]
+
+        return decorate
+
+    return compile_it
+
+
+def count_machine_code(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the libraries of two_levels that numba makes machine code of, from now on."""
+    made: list[str] = []
+    ordinary = CPUCodeLibrary._finalize_final_module
+
+    def finalize(library: Any) -> None:
+        made.append(library.name)
+        ordinary(library)
+
+    monkeypatch.setattr(CPUCodeLibrary, "_finalize_final_module", finalize)
+    return made
+
+
+def test_what_a_kernel_calls_does_not_become_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = count_machine_code(monkeypatch)
+    np.testing.assert_array_equal(compile_sum_of_squares()([[1.0, 2.0], [3.0, 4.0]]), [5.0, 25.0])
+    assert made
+    assert not {"square", "sum_of_squares", "kernel"} & set(made)
+
+
+def test_compiling_kernels_leaves_numba_as_it_was() -> None:
+    before = dict(vars(cpu_target.target_context)), gc.isenabled()
+    compile_sum_of_squares()
+    assert set(vars(cpu_target.target_context)) == set(before[0])
+    assert gc.isenabled() == before[1]
+
+    @numba.njit
+    def total(v: Any) -> Any:
+        return np.empty(2).size + v.sum()
+
+    assert total(np.ones(3)) == 5.0
+
+
+def test_where_numba_has_other_names_it_compiles_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    # it fails when the first function is already linked, which the second attempt then uses
+    linked: list[str] = []
+
+    def fail_at_the_second(library: Any, *arguments: Any, **options: Any) -> Any:
+        if linked:
+            raise AttributeError("no such name")
+        linked.append(library.name)
+        return link(library, *arguments, **options)
+
+    link = _jit._link
+    monkeypatch.setattr(_jit, "_link", fail_at_the_second)
+    made = count_machine_code(monkeypatch)
+    np.testing.assert_array_equal(compile_sum_of_squares()([[1.0, 2.0], [3.0, 4.0]]), [5.0, 25.0])
+    assert linked == ["square"]
+    assert {"sum_of_squares", "kernel"} <= set(made)
+    assert "get_executable" not in vars(cpu_target.target_context)

@@ -41,7 +41,7 @@ _ZERO = np.array(0.0)
 
 
 class _Sum(IntEnum):
-    """The sums of a ledger, in the order of `cocopt.kernels.ledger`.
+    """The sums of a ledger, in the order of `cocopt.kernels.ledger_terms`.
 
     Sum i takes two entries of the ledger's array: 2i for the sum and 2i + 1 for its accumulated rounding error.
     """

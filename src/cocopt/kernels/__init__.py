@@ -54,7 +54,8 @@ _KERNELS = {
     "curved.box": ("box_norm_ball",),
     "ledger": ("add_round",),
     "ledger_fold": ("fold",),
-    "values": ("affine_rows", "norm_loss", "sparse_rows"),
+    "sparse_values": ("sparse_rows",),
+    "values": ("affine_rows", "norm_loss"),
     "violation": ("affine_violation",),
 }
 _MEMORY = {

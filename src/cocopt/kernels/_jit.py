@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import re
 import sys
@@ -132,17 +133,94 @@ def silence() -> None:
     _announced = True
 
 
+def _link(library: Any, description: Any, environment: Any, *, whole: bool) -> Any:
+    """In place of ``context.get_executable``: links what a function of ours calls, without making it executable.
+
+    Two kinds of functions are optimised for themselves: those that call no other of ours, since they are small, and
+    their loops become vector code more often than in the middle of a large function; and a kernel's own (``whole``),
+    since two passes over the whole find more than one.
+    """
+    from numba import _dynfunc
+
+    if not whole and any(hasattr(called, "_only_linked") for called in library._linking_libraries):
+        library._optimize_final_module = lambda: None
+    library._finalize_final_module = lambda: None
+    library.finalize()
+    library._finalized = library._only_linked = True
+    library.serialize_using_object_code = lambda: _environments_of(library)
+    # A function without address, as numba makes of every function without a wrapper for Python.
+    name = description.qualname.split(".")[-1]
+    return _dynfunc.make_function(description.lookup_module(), name, "", 0, environment, (library,))
+
+
+def _environments_of(library: Any) -> tuple[str, str, tuple[bytes, bytes]]:
+    """What the cache keeps of a kernel's own function, beside the wrapper that NumPy calls: the names to be looked up.
+
+    They are those of numba's environments, one per function, which it sets when it loads both.
+    """
+    import llvmlite.binding
+
+    names = [variable.name for variable in library._final_module.global_variables]
+    definitions = [f"@{name} = common global i8* null" for name in names if name.startswith("_ZN08NumbaEnv")]
+    codegen = library.codegen
+    text = "\n".join([str(codegen._create_empty_module(library.name)), *definitions])
+    module = llvmlite.binding.parse_assembly(text)
+    return library.name, "object", (codegen._tm.emit_object(module), module.as_bitcode())
+
+
+@contextlib.contextmanager
+def _linked_first(kernel: str) -> Iterator[None]:
+    """While the kernel of this name compiles, the functions that it calls are linked, and machine code is made once.
+
+    Of itself numba optimises every function together with all that it calls, and makes machine code of it, although of
+    all functions only the wrapper of a kernel is called from outside: more than half of the time would go there.
+    Functions of numba's own are left to it, since a user's code may need them too. Nobody else compiles meanwhile, and
+    nothing stays changed.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.registry import cpu_target
+
+    context = cpu_target.target_context
+    ordinary = context.get_executable
+
+    def get_executable(library: Any, description: Any, environment: Any) -> Any:
+        if description.modname.split(".")[0] == "numba":
+            return ordinary(library, description, environment)
+        return _link(library, description, environment, whole=description.qualname == kernel)
+
+    with global_compiler_lock:
+        collecting = gc.isenabled()
+        gc.disable()  # a compilation makes many objects and little garbage: searching for it takes a twentieth
+        context.get_executable = get_executable
+        try:
+            yield
+        finally:
+            del context.get_executable
+            if collecting:
+                gc.enable()
+
+
+def _build(function: Callable[..., None], signatures: list[str], layout: str, *, cache: bool) -> Any:
+    """The kernel. `_linked_first` relies on names that are numba's own affair: where it fails, numba goes its own way.
+
+    What was linked already stays usable: numba links it into its callers, as anything else.
+    """
+    compile_it = numba.guvectorize(signatures, layout, cache=cache, nopython=True, fastmath=_FAST)
+    with contextlib.suppress(Exception), _linked_first(function.__qualname__):
+        return compile_it(function).ufunc
+    return compile_it(function).ufunc
+
+
 def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., None]], Any]:
     """``numba.guvectorize`` with a cache on disk; where none can be written, without it, after one warning."""
 
     def decorate(function: Callable[..., None]) -> Any:
-        options = {"nopython": True, "fastmath": _FAST}
         folder = _cache_folder(function)
         try:
             with _locked(folder, function.__name__):
                 _forget_stale_cache(folder, function)
                 _announce(folder, function.__name__)
-                return numba.guvectorize(signatures, layout, cache=True, **options)(function).ufunc
+                return _build(function, signatures, layout, cache=True)
         except (RuntimeError, OSError) as error:
             global _warned
             if not _warned:
@@ -153,6 +231,6 @@ def guvectorize(signatures: list[str], layout: str) -> Callable[[Callable[..., N
                     RuntimeWarning,
                     stacklevel=2,
                 )
-            return numba.guvectorize(signatures, layout, cache=False, **options)(function).ufunc
+            return _build(function, signatures, layout, cache=False)
 
     return decorate

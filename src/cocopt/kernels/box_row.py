@@ -21,10 +21,10 @@ from cocopt.kernels.line import (
 )
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import clip, dot
+from cocopt.kernels.vectors import clip, dot, norm
 from cocopt.tolerances import FEASIBILITY
 
-__all__ = ["box_row_prox"]
+__all__ = ["box_row_prox", "box_row_prox_few"]
 
 
 @njit
@@ -72,6 +72,14 @@ def find_multiplier_many(line, max_multiplier, eps):
     return Search(verdict, nu, h, tol, sums)
 
 
+@njit
+def find_multiplier_any(line, max_multiplier, eps):
+    """The same for any number of coordinates."""
+    if line.y.shape[0] < MANY_COORDINATES:
+        return find_multiplier(line, max_multiplier, eps)
+    return find_multiplier_many(line, max_multiplier, eps)
+
+
 @borrowing
 def move_and_clip(line, nu, x):
     """x = clip(y − ν a); returns ‖x‖²."""
@@ -100,31 +108,6 @@ class Answer(NamedTuple):
     x_norm: Any
 
 
-@njit
-def prox_in_one_stage(line, max_multiplier, x):
-    """The prox in x, whatever the distance of the target."""
-    n, b = line.y.shape[0], line.b
-    eps = rounding(n)
-    if n < MANY_COORDINATES:
-        verdict, nu, h, tol, sums = find_multiplier(line, max_multiplier, eps)
-    else:
-        verdict, nu, h, tol, sums = find_multiplier_many(line, max_multiplier, eps)
-    y_norm = np.sqrt(sums.y_sq)
-    if verdict != UNCONVERGED:
-        for j in range(n):
-            x[j] = clip(line.y[j], line.lower[j], line.upper[j])
-        return Answer(nu, verdict, True, y_norm, y_norm)
-    x_norm = np.sqrt(move_and_clip(line, nu, x))
-    norm_a, status = np.sqrt(sums.a_sq), CONVERGED
-    if nu != max_multiplier and not abs(h) <= 16.0 * tol:
-        least, status = limit_at_infinity(line), UNCONVERGED
-        if least > -eps * (norm_a * x_norm + abs(b)):
-            x_norm = np.sqrt(least_point(line, x))
-            empty = least > FEASIBILITY * (norm_a * x_norm + abs(b))
-            nu, status = np.inf, INFEASIBLE if empty else CONVERGED
-    return Answer(nu, status, status == INFEASIBLE, y_norm, x_norm)
-
-
 @borrowing
 def row_holds(line, smallest, x):
     """Whether x satisfies the row as promised."""
@@ -136,22 +119,52 @@ def row_holds(line, smallest, x):
     return h <= 0.5 * FEASIBILITY * max(np.sqrt(a_sq * x_sq), abs(line.b))
 
 
-@njit
-def box_row_prox(line, max_multiplier, x):
-    """The prox of one trial in x; returns (ν, status). From far away in stages (`cocopt.kernels.far_targets`)."""
-    nu, status, exact, y_norm, x_norm = prox_in_one_stage(line, max_multiplier, x)
-    if exact or status != CONVERGED or is_near(y_norm, x_norm, 0.0):
-        return nu, status
-    y, lower, upper, a, b = line
-    target, most, rhs = np.empty(y.shape[0]), max_multiplier, np.empty(1)
-    rhs[0] = abs(b) / max(np.sqrt(np.sum(a * a)), 1e-300)
-    smallest = smallest_size(lower, upper, rhs, 1)
-    for _ in range(MAX_STAGES):
-        tau = move_target_closer(y, x, next_length(y_norm, x_norm, smallest), target)
-        most = tau * max_multiplier if max_multiplier < np.inf else np.inf
-        last, status, exact, y_norm, x_norm = prox_in_one_stage(Line(target, lower, upper, a, b), most, x)
-        if exact or status != CONVERGED or is_near(y_norm, x_norm, smallest):
-            break
-    if status == CONVERGED and last < most and not row_holds(line, smallest, x):
-        status = UNCONVERGED
-    return (nu if status != INFEASIBLE else np.inf), status
+def prox_by(find):
+    """The prox of one trial, its multiplier found by ``find``."""
+
+    @njit
+    def prox_in_one_stage(line, max_multiplier, x):
+        """The prox in x, whatever the distance of the target."""
+        n, b = line.y.shape[0], line.b
+        eps = rounding(n)
+        verdict, nu, h, tol, sums = find(line, max_multiplier, eps)
+        y_norm = np.sqrt(sums.y_sq)
+        if verdict != UNCONVERGED:
+            for j in range(n):
+                x[j] = clip(line.y[j], line.lower[j], line.upper[j])
+            return Answer(nu, verdict, True, y_norm, y_norm)
+        x_norm = np.sqrt(move_and_clip(line, nu, x))
+        norm_a, status = np.sqrt(sums.a_sq), CONVERGED
+        if nu != max_multiplier and not abs(h) <= 16.0 * tol:
+            least, status = limit_at_infinity(line), UNCONVERGED
+            if least > -eps * (norm_a * x_norm + abs(b)):
+                x_norm = np.sqrt(least_point(line, x))
+                empty = least > FEASIBILITY * (norm_a * x_norm + abs(b))
+                nu, status = np.inf, INFEASIBLE if empty else CONVERGED
+        return Answer(nu, status, status == INFEASIBLE, y_norm, x_norm)
+
+    @njit
+    def box_row_prox(line, max_multiplier, x):
+        """The prox of one trial in x; returns (ν, status). From far away in stages (`cocopt.kernels.far_targets`)."""
+        nu, status, exact, y_norm, x_norm = prox_in_one_stage(line, max_multiplier, x)
+        if exact or status != CONVERGED or is_near(y_norm, x_norm, 0.0):
+            return nu, status
+        y, lower, upper, a, b = line
+        target, most, rhs = np.empty(y.shape[0]), max_multiplier, np.empty(1)
+        rhs[0] = abs(b) / max(norm(a), 1e-300)
+        smallest = smallest_size(lower, upper, rhs, 1)
+        for _ in range(MAX_STAGES):
+            tau = move_target_closer(y, x, next_length(y_norm, x_norm, smallest), target)
+            most = tau * max_multiplier if max_multiplier < np.inf else np.inf
+            last, status, exact, y_norm, x_norm = prox_in_one_stage(Line(target, lower, upper, a, b), most, x)
+            if exact or status != CONVERGED or is_near(y_norm, x_norm, smallest):
+                break
+        if status == CONVERGED and last < most and not row_holds(line, smallest, x):
+            status = UNCONVERGED
+        return (nu if status != INFEASIBLE else np.inf), status
+
+    return box_row_prox
+
+
+box_row_prox = prox_by(find_multiplier_any)
+box_row_prox_few = prox_by(find_multiplier)  # for few coordinates: half as much to compile

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from cocopt.kernels._jit import guvectorize
-from cocopt.kernels.ledger import add_terms
+from cocopt.kernels.ledger_terms import add_terms
 
 __all__ = ["fold"]
 

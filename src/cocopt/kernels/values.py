@@ -7,7 +7,7 @@ import numpy as np
 
 from cocopt.kernels._jit import guvectorize
 
-__all__ = ["affine_rows", "norm_loss", "sparse_rows"]
+__all__ = ["affine_rows", "norm_loss"]
 
 
 @guvectorize(
@@ -44,17 +44,4 @@ def affine_rows(A, b, x, rows):
         value = -b[i]
         for j in range(n):
             value += A[i, j] * x[j]
-        rows[i] = value
-
-
-@guvectorize(
-    ["float64[::1], int64[::1], int64[::1], float64[::1], float64[::1], float64[::1]"],
-    "(z),(z),(p),(m),(n)->(m)",
-)
-def sparse_rows(values, places, start, b, x, rows):
-    """A x − b, where the entries of row i of A are those from start[i] to start[i + 1]."""
-    for i in range(b.shape[0]):
-        value = -b[i]
-        for k in range(start[i], start[i + 1]):
-            value += values[k] * x[places[k]]
         rows[i] = value

@@ -37,5 +37,6 @@ def distance(u, v):
     """‖u − v‖."""
     total = 0.0
     for j in range(u.shape[0]):
-        total += (u[j] - v[j]) ** 2
+        difference = u[j] - v[j]
+        total += difference * difference
     return np.sqrt(total)

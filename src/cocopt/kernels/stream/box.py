@@ -7,7 +7,7 @@ import numpy as np
 
 from cocopt.kernels._jit import expanded, guvectorize
 from cocopt.kernels.active_set import hinge_prox_box
-from cocopt.kernels.box_row import box_row_prox
+from cocopt.kernels.box_row import box_row_prox_few
 from cocopt.kernels.line import Line
 from cocopt.kernels.stream.play import LAYOUT, SIGNATURE, round_over
 
@@ -16,7 +16,7 @@ __all__ = ["box_round"]
 
 @expanded
 def _project_row(K, target, a, b, x):
-    return box_row_prox(Line(target, K[0], K[1], a, b), np.inf, x)[1]
+    return box_row_prox_few(Line(target, K[0], K[1], a, b), np.inf, x)[1]
 
 
 @expanded

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, expanded, inlined
-from cocopt.kernels.ledger import add_terms
+from cocopt.kernels.ledger_terms import add_terms
 from cocopt.kernels.status import CONVERGED, NONFINITE
 from cocopt.kernels.stream.layout import (
     ADAPTIVE,
