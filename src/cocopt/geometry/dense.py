@@ -34,11 +34,12 @@ MAX_CURVED_ROWS = 12  # all but the affine ones: each has a matrix of its own
 FAR_CENTER = 100.0  # an ellipsoid so many of its shortest semi-axes away from 0 loses digits as a quadratic row
 
 _UNBOUNDED = np.array(np.inf)
+_DENSE, _DIAGONAL = np.zeros(1), np.ones(1)  # whether the matrix of a quadratic row is diagonal
 _AFFINE, _BALL, _QUADRATIC, _CONE = range(4)  # the kinds of rows, in the kernel's order
 #: the kind of each class that is known here
 _KIND: dict[type[Constraint], int] = {Affine: _AFFINE, NormBall: _BALL, Quadratic: _QUADRATIC, SecondOrder: _CONE}
 #: how many axes each array of a kind has behind that of its rows
-_INNER = ((1, 0), (1, 0), (2, 1, 0), (2, 1, 1, 0))
+_INNER = ((1, 0), (1, 0), (2, 1, 0, 0), (2, 1, 1, 0))
 
 Part = tuple[int, tuple[Array, ...]]  # some rows of one kind, and their arrays
 
@@ -76,10 +77,10 @@ def solve_dense(request: Request) -> Batch | None:
     if of_sum is not None:
         counted = np.zeros(R)
         counted[public] = 1.0
-    memory = np.empty(kernels.newton_memory(n, R, data[-1].shape[-1], p))
+    memory = kernels.newton_memory(n, R, data[-1].shape[-1], p)
     arguments = contiguous(request.point), own.lower, own.upper, *data[:2], own.equalities, *data[2:], most
     with ignore_fp_warnings():  # a trial that overflows is not converged
-        x, nu, status = kernels.newton_rows(*arguments, _UNBOUNDED if of_sum is None else of_sum, counted, memory)
+        x, nu, status = kernels.newton_rows(*arguments, _UNBOUNDED if of_sum is None else of_sum, counted, *memory)
     return x, nu[..., public] if own_count or public is order else nu, status, "newton"
 
 
@@ -192,13 +193,17 @@ def _add_set(K: ConvexSet, at: int, bounds: tuple[Array, Array], equalities: lis
     if type(K) is Ball and K.dim == n:
         others.append((_BALL, (K.center[None], np.array([K.radius]))))
         return True
+    if type(K) is Ball and K.dim == n and K.radius > 0.0:
+        others.append((_BALL, (K.center[None], np.array([K.radius]))))
+        return True
     quadratic = _as_quadratic(K)
     if quadratic is None:
         return False
     P, q, r = quadratic
     wide_P, wide_q = np.zeros((1, n, n)), np.zeros((1, n))
     wide_P[0, own, own], wide_q[0, own] = P, q
-    others.append((_QUADRATIC, (wide_P, wide_q, np.array([r]))))
+    flag = _DIAGONAL if type(K) is Ball else _DENSE
+    others.append((_QUADRATIC, (wide_P, wide_q, flag, np.array([r]))))
     return True
 
 
@@ -246,7 +251,8 @@ def _part_of(member: Constraint, projects: bool) -> Part:
     if isinstance(member, Affine):
         return _AFFINE, (member.A, member.b)
     if isinstance(member, Quadratic):
-        return _QUADRATIC, (member.P[..., None, :, :], member.q[..., None, :], member.r[..., None])
+        flag = _DENSE if member.diagonal is None else _DIAGONAL
+        return _QUADRATIC, (member.P[..., None, :, :], member.q[..., None, :], flag, member.r[..., None])
     if isinstance(member, NormBall):
         if projects:
             return _BALL, (member.center[..., None, :], member.radius[..., None])
@@ -267,7 +273,7 @@ def _no_rows(n: int, kind: int) -> tuple[Array, ...]:
     """The arrays of a kind of which there are no rows."""
     none, vectors = np.zeros(0), np.zeros((0, n))
     if kind == _QUADRATIC:
-        return np.zeros((0, n, n)), vectors, none
+        return np.zeros((0, n, n)), vectors, none, none
     return (np.zeros((0, 0, n)), np.zeros((0, 0)), vectors, none) if kind == _CONE else (vectors, none)
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, guvectorize
+from cocopt.kernels._jit import borrowing, guvectorize, in_order
 from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, row_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.tolerances import FEASIBILITY
@@ -53,27 +53,32 @@ def _products(trial):
 
 
 @borrowing
+def _distances(trial, x):
+    """How far x is from k and from c."""
+    _, k, _, c, _ = trial
+    from_k, from_c = 0.0, 0.0
+    for j in range(x.shape[0]):
+        from_k += (x[j] - k[j]) * (x[j] - k[j])
+        from_c += (x[j] - c[j]) * (x[j] - c[j])
+    return np.sqrt(from_k), np.sqrt(from_c)
+
+
+@in_order
 def _combine(trial, along_e, along_z, x):
     """x = k + along_e·e + along_z·z; returns its distances from k and from c."""
     y, k, _, c, _ = trial
-    from_k, from_c = 0.0, 0.0
     for j in range(x.shape[0]):
         x[j] = k[j] + along_e * (c[j] - k[j]) + along_z * (y[j] - k[j])
-        from_k += (x[j] - k[j]) * (x[j] - k[j])
-        from_c += (x[j] - c[j]) * (x[j] - c[j])
-    return np.sqrt(from_k), np.sqrt(from_c)
+    return _distances(trial, x)
 
 
-@borrowing
+@in_order
 def _shrink(trial, center, factor, x):
     """x = center + factor·(y − center), y itself if the factor is 1; returns its distances from k and from c."""
-    y, k, _, c, _ = trial
-    from_k, from_c = 0.0, 0.0
+    y = trial.y
     for j in range(x.shape[0]):
         x[j] = y[j] if factor == 1.0 else center[j] + factor * (y[j] - center[j])
-        from_k += (x[j] - k[j]) * (x[j] - k[j])
-        from_c += (x[j] - c[j]) * (x[j] - c[j])
-    return np.sqrt(from_k), np.sqrt(from_c)
+    return _distances(trial, x)
 
 
 @borrowing

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, guvectorize
+from cocopt.kernels._jit import borrowing, guvectorize, in_order
 from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
 from cocopt.kernels.status import CONVERGED, NONFINITE
-from cocopt.kernels.vectors import clip
+from cocopt.kernels.vectors import clip, distance
 
 __all__ = ["box_norm_ball"]
 
@@ -60,14 +60,12 @@ def _model(y, lower, upper, c, t):
     return d_sq, moving
 
 
-@borrowing
+@in_order
 def _store(y, lower, upper, c, t, x):
     """x = P_K(c + t(y − c)); returns its distance from c."""
-    d_sq = 0.0
     for j in range(y.shape[0]):
         x[j] = clip(c[j] + t * (y[j] - c[j]), lower[j], upper[j])
-        d_sq += (x[j] - c[j]) * (x[j] - c[j])
-    return np.sqrt(d_sq)
+    return distance(x, c)
 
 
 @borrowing

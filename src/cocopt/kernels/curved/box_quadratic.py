@@ -56,21 +56,28 @@ def _coefficients(y, p, q):
 
 
 @borrowing
+def _value(trial, x):
+    """g(x) and ‖x‖²."""
+    p, q, g, x_sq = trial.p, trial.q, trial.r, 0.0
+    for j in range(x.shape[0]):
+        g += (0.5 * p[j] * x[j] + q[j]) * x[j]
+        x_sq += x[j] * x[j]
+    return g, x_sq
+
+
+@borrowing
 def _least(trial, x):
     """The minimiser of g over the box, of several the one nearest to y, in x; returns g and ‖x‖² there.
 
     g is −inf if the box is open in a direction in which g falls without end; then x is of no use.
     """
-    y, lower, upper, p, q, r, _, _ = trial
-    g, x_sq = r, 0.0
+    y, lower, upper, p, q, _, _, _ = trial
     for j in range(x.shape[0]):
         flat = lower[j] if q[j] > 0.0 else upper[j] if q[j] < 0.0 else clip(y[j], lower[j], upper[j])
         x[j] = clip(-q[j] / p[j], lower[j], upper[j]) if p[j] > 0.0 else flat
         if abs(x[j]) == np.inf:
             return -np.inf, 0.0
-        g += (0.5 * p[j] * x[j] + q[j]) * x[j]
-        x_sq += x[j] * x[j]
-    return g, x_sq
+    return _value(trial, x)
 
 
 class Model(NamedTuple):
@@ -125,19 +132,22 @@ def _newton(model, nu):
 
 @borrowing
 def _store(trial, nu, x):
-    """x = x(ν); returns g, ‖x‖² and the square of what the free coordinates are differences of."""
-    y, lower, upper, p, q, r, _, _ = trial
-    g, x_sq, parts = r, 0.0, 0.0
+    """x = x(ν); returns g and ‖x‖²."""
+    y, lower, upper, p, q, _, _, _ = trial
     for j in range(x.shape[0]):
-        shrink = 1.0 / (1.0 + nu * p[j])
-        z = (y[j] - nu * q[j]) * shrink
-        part = (abs(y[j]) + nu * abs(q[j])) * shrink
-        x[j] = clip(z, lower[j], upper[j])
-        part = part if x[j] == z else 0.0
-        parts += part * part
-        g += (0.5 * p[j] * x[j] + q[j]) * x[j]
-        x_sq += x[j] * x[j]
-    return g, x_sq, parts
+        x[j] = clip((y[j] - nu * q[j]) / (1.0 + nu * p[j]), lower[j], upper[j])
+    return _value(trial, x)
+
+
+@borrowing
+def _size_of_parts(trial, nu, x):
+    """The length of what the free coordinates are differences of."""
+    y, lower, upper, p, q, _, _, _ = trial
+    parts = 0.0
+    for j in range(x.shape[0]):
+        part = (abs(y[j]) + nu * abs(q[j])) / (1.0 + nu * p[j])
+        parts += part * part if lower[j] < x[j] < upper[j] else 0.0
+    return np.sqrt(parts)
 
 
 @borrowing
@@ -168,7 +178,7 @@ def _prox_of_trial(trial, max_multiplier, least_p, total, x):
         for j in range(x.shape[0]):
             x[j] = clip(trial.y[j], trial.lower[j], trial.upper[j])
         return 0.0, CONVERGED
-    g, x_sq, _ = _store(trial, 0.0, x)
+    g, x_sq = _store(trial, 0.0, x)
     if not x_sq < np.inf:
         return 0.0, NONFINITE
     if g <= eps * _magnitude(trial, x_sq):
@@ -179,10 +189,10 @@ def _prox_of_trial(trial, max_multiplier, least_p, total, x):
         if g >= -eps * size:
             return np.inf, INFEASIBLE if g > FEASIBILITY * size else CONVERGED
     nu = _search(trial, max_multiplier, eps)
-    g, x_sq, parts = _store(trial, nu, x)
+    g, x_sq = _store(trial, nu, x)
     tol = 16.0 * eps * _magnitude(trial, x_sq)
     solved = abs(g) <= tol or (nu == max_multiplier < np.inf and g >= -tol)
-    return nu, CONVERGED if solved and resolves(np.sqrt(parts), np.sqrt(x_sq)) else UNCONVERGED
+    return nu, CONVERGED if solved and resolves(_size_of_parts(trial, nu, x), np.sqrt(x_sq)) else UNCONVERGED
 
 
 @guvectorize(

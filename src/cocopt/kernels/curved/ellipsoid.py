@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, guvectorize, njit
+from cocopt.kernels._jit import borrowing, guvectorize, in_order, njit
 from cocopt.kernels.curved import multiplier
 from cocopt.kernels.curved.multiplier import advance_multiplier, whole
 from cocopt.kernels.curved.path import (
     MAX_STEPS,
     advance,
     begin,
+    between,
     judge,
     multiplier_at,
     recoverable,
@@ -141,7 +142,7 @@ def _model(line, theta, lam):
     return Model(lam, d_sq, along - change * across, qz, qq - change * turn, np.sqrt(gauge), np.sqrt(removed))
 
 
-@borrowing
+@in_order
 def _store(frame, line, theta, lam, x):
     """x = k + U z; z takes the place of p."""
     p, q, sigma = line
@@ -202,8 +203,7 @@ def _solve_norm_ball(y, frame, c, radius, max_multiplier, memory, x):
     if model.lam > 0.0:
         _store(frame, line, t, model.lam, x)
     else:
-        for j in range(n):
-            x[j] = c[j] + t * (y[j] - c[j])
+        between(c, y, t, x)
     d = distance(x, c)
     inside = model.gauge <= 1.0 + 4.0 * rounding(n)
     return multiplier_at(row, t, d), judge(row, t, d) if inside else UNCONVERGED

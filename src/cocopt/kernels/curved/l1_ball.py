@@ -104,28 +104,44 @@ def _model(line, theta, tau):
     return Model(tau, size, s_qv - tau * s_q, max(s_qq - mean * s_q, 0.0), size * start * start + off)
 
 
+@borrowing
+def _store_from_center(line, theta, tau, x):
+    """x = sign(v)·max(|v| − τ, 0)."""
+    p, q, _ = line
+    for j in range(x.shape[0]):
+        v = p[j] + theta * q[j]
+        u = abs(v) - tau
+        u = u if u > 0.0 else 0.0
+        x[j] = u if v >= 0.0 else -u
+
+
+@borrowing
+def _shorten(x, excess):
+    """Every entry that is not 0 becomes shorter by the excess; returns Σ|x|."""
+    for j in range(x.shape[0]):
+        u = abs(x[j]) - excess if x[j] != 0.0 else 0.0
+        u = u if u > 0.0 else 0.0
+        x[j] = u if x[j] >= 0.0 else -u
+    total = 0.0
+    for j in range(x.shape[0]):
+        total += abs(x[j])
+    return total
+
+
 @njit
 def _store(line, center, theta, tau, x):
     """x = P_K(k + v), corrected so that its distance from k in the 1-norm is the radius; returns by how much it is not.
 
     The correction is spread over the support alone, as τ is.
     """
-    p, q, radius = line
-    s, size = 0.0, 0.0
+    radius, s, size = line.radius, 0.0, 0.0
+    _store_from_center(line, theta, tau, x)
     for j in range(x.shape[0]):
-        v = p[j] + theta * q[j]
-        u = abs(v) - tau
-        u = u if u > 0.0 else 0.0
-        x[j] = u if v >= 0.0 else -u
-        s += u
-        size += 1.0 if u > 0.0 else 0.0
-    excess = (s - radius) / max(size, 1.0) if tau > 0.0 else 0.0
-    s = 0.0
+        s += abs(x[j])
+        size += 1.0 if x[j] != 0.0 else 0.0
+    s = _shorten(x, (s - radius) / max(size, 1.0) if tau > 0.0 else 0.0)
     for j in range(x.shape[0]):
-        u = abs(x[j]) - excess if x[j] != 0.0 else 0.0
-        u = u if u > 0.0 else 0.0
-        s += u
-        x[j] = center[j] + (u if x[j] >= 0.0 else -u)
+        x[j] += center[j]
     return abs(s - radius) if tau > 0.0 else s - radius
 
 
@@ -137,6 +153,7 @@ def _start(u, v, w, line):
     for j in range(p.shape[0]):
         p[j] = u[j] - v[j]
         q[j] = w[j] - u[j]
+    for j in range(p.shape[0]):
         total += abs(p[j]) + abs(q[j])
     return total
 
@@ -249,6 +266,7 @@ def _solve_halfspace(y, K, row, max_multiplier, memory, x):
     for j in range(n):
         p[j] = y[j] - center[j]
         q[j] = -a[j]
+    for j in range(n):
         a_max = abs(a[j]) if abs(a[j]) > a_max else a_max
         total += abs(p[j]) + abs(a[j])
     if not (total < np.inf and b > -np.inf and max_multiplier >= 0.0):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing
+from cocopt.kernels._jit import borrowing, in_order
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.kernels.vectors import distance
@@ -28,6 +28,7 @@ __all__ = [
     "Row",
     "advance",
     "begin",
+    "between",
     "judge",
     "multiplier_at",
     "recoverable",
@@ -132,6 +133,13 @@ def advance(row, interval, t, d_sq, moving):
         following = np.sqrt(low * high) if high > 4.0 * low > 0.0 else 0.5 * (low + high)
         allowed = low < following < high
     return (following if allowed else t), Interval(low, high, steps + 1), not allowed
+
+
+@in_order
+def between(c, y, t, target):
+    """target = c + t(y − c), y itself for t = 1."""
+    for j in range(y.shape[0]):
+        target[j] = c[j] + t * (y[j] - c[j]) if t < 1.0 else y[j]
 
 
 @borrowing

@@ -25,6 +25,7 @@ from cocopt.kernels.curved.path import (
     Interval,
     Row,
     advance,
+    between,
     judge,
     multiplier_at,
     resolves,
@@ -111,13 +112,6 @@ def _load(own, constraint, equalities, work):
 
 
 @borrowing
-def _between(c, y, t, target):
-    """target = c + t(y − c), y itself for t = 1."""
-    for j in range(y.shape[0]):
-        target[j] = c[j] + t * (y[j] - c[j]) if t < 1.0 else y[j]
-
-
-@borrowing
 def _bring_closer(K, work, memory, x):
     """A target in memory[1] of which x is the projection, too, and which is near; multipliers and bounds fit it."""
     tau = move_target_closer(memory[0], x, norm(x), memory[1])
@@ -140,7 +134,7 @@ def _prox_of_trial(y, K, work, ball, memory, x):
     row = exact
     least = row.radius / max(reach, 1e-300)  # t is no less if the center satisfies the rows
     interval, t, d, tau, last = Interval(0.0, 1.0, 0), 1.0, 0.0, 1.0, False
-    _between(c, y, t, memory[0])
+    between(c, y, t, memory[0])
     for _ in range(MAX_STEPS):
         if _project(memory[0] if tau == 1.0 else memory[1], K, work, x) != CONVERGED:
             return 0.0, t, UNCONVERGED
@@ -164,7 +158,7 @@ def _prox_of_trial(y, K, work, ball, memory, x):
                 return 0.0, t, UNCONVERGED  # x tends to the projection of the center
         _scale(work, K.count, following / t, following)
         t = following
-        _between(c, y, t, memory[0])
+        between(c, y, t, memory[0])
     status = judge(exact, t, d)
     if status != CONVERGED and max_multiplier < np.inf and d >= exact.radius - exact.tol:
         # the multiplier is at its bound but for the digits that the far target cost: what do they do to x?

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, guvectorize
+from cocopt.kernels._jit import borrowing, guvectorize, in_order
 from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, multiplier_at, row_of, tangent_status
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
@@ -114,24 +114,32 @@ def _model(trial, t, tau):
     return Model(tau, size, size * at_center * at_center + t * t * moving + off, moving)
 
 
-@borrowing
-def _store(trial, t, tau, x):
-    """x = max(v − τ, 0), corrected so that its sum is the total; returns (d, ‖x‖², the sum).
-
-    The correction is spread over the support alone, as τ is.
-    """
-    y, total, c, top = trial
-    s, size = 0.0, 0.0
+@in_order
+def _store_uncorrected(trial, t, tau, x):
+    """x = max(v − τ, 0)."""
+    y, _, c, top = trial
     for j in range(x.shape[0]):
         v = c[j] + t * (y[j] - c[j] - top) - tau
         x[j] = v if v > 0.0 else 0.0
+
+
+@borrowing
+def _store(trial, t, tau, x):
+    """x = max(v − τ, 0), corrected so that its sum is the total; returns (d, ‖x‖, the sum).
+
+    The correction is spread over the support alone, as τ is.
+    """
+    c, s, size = trial.c, 0.0, 0.0
+    _store_uncorrected(trial, t, tau, x)
+    for j in range(x.shape[0]):
         s += x[j]
-        size += 1.0 if v > 0.0 else 0.0
-    excess = (s - total) / max(size, 1.0)
-    d_sq, x_sq, s = 0.0, 0.0, 0.0
+        size += 1.0 if x[j] > 0.0 else 0.0
+    excess = (s - trial.total) / max(size, 1.0)
     for j in range(x.shape[0]):
         v = x[j] - excess if x[j] > 0.0 else 0.0
         x[j] = v if v > 0.0 else 0.0
+    d_sq, x_sq, s = 0.0, 0.0, 0.0
+    for j in range(x.shape[0]):
         d_sq += (x[j] - c[j]) * (x[j] - c[j])
         x_sq += x[j] * x[j]
         s += x[j]

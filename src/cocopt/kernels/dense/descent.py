@@ -2,7 +2,8 @@
 
 A coordinate at a bound is free if the gradient points inwards. The step goes along the Newton direction of the free
 coordinates, is projected onto the box, and shortened to the minimum of its secant where it goes too far (Bertsekas
-1982). Where every row is affine, a ball or a quadratic, and the free coordinates stay the same, one step is exact.
+1982). Where every row is affine, a ball or a quadratic, and the free coordinates stay the same, one step is exact;
+where the Hessian is diagonal, one step in all coordinates is.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -31,8 +32,10 @@ class Minimum(NamedTuple):
 
     found: Any  # False if the steps were used up, or a number is not finite
     free_count: Any  # free coordinates
-    dense: Any  # whether the Hessian is not a multiple of the identity
+    dense: Any  # whether the Hessian is not diagonal
     noise: Any  # rounding error of the gradient
+    ready: Any  # whether z holds the gradient on the free coordinates, after forward substitution
+    rough: Any  # whether the start was within the gap, so that no step was taken
 
 
 @borrowing
@@ -42,6 +45,7 @@ def gradient_of_lagrangian(problem, work, x, u):
     x_square, y_square = 0.0, 0.0
     for j in range(x.shape[0]):
         out[j] = x[j] - y[j]
+    for j in range(x.shape[0]):
         x_square += x[j] * x[j]
         y_square += y[j] * y[j]
     size = np.sqrt(x_square) + np.sqrt(y_square)
@@ -74,14 +78,24 @@ def find_free(problem, work, x, noise):
 
 
 @borrowing
+def list_inverse(work, count):
+    """The inverse of a diagonal Hessian on the free coordinates."""
+    for k in range(count):
+        work.inverse[k] = work.flat[work.place[k]]
+
+
+@borrowing
 def factorise_hessian(problem, work, u, count):
-    """(whether the Hessian is dense, whether it is positive definite), its factor in the workspace."""
-    dense, diagonal = assemble(problem, work, u, count)
-    if dense:
+    """(whether the Hessian is dense, whether it is positive definite), its factor or inverse in the workspace."""
+    flat = work.flat
+    if assemble(problem, work, u, count):
         return True, factorise(work.U, work.inverse, count)
-    for j in range(work.inverse.shape[0]):
-        work.inverse[j] = 1.0 / diagonal
-    return False, True
+    definite = True
+    for j in range(flat.shape[0]):
+        definite = definite and flat[j] > 0.0
+        flat[j] = 1.0 / flat[j]
+    list_inverse(work, count)
+    return False, definite
 
 
 @borrowing
@@ -100,19 +114,18 @@ def newton_step(problem, work, x, count, dense):
             work.before[j], work.step[j] = x[j], 0.0
         length, slope = 1.0, 0.0
         for _ in range(MAX_SHORTENED):  # the projected step goes downhill if it is short enough
-            slope = 0.0
             for k in range(count):
                 j = place[k]
                 x[j] = clip(work.before[j] - length * z[k], problem.lower[j], problem.upper[j])
                 work.step[j] = x[j] - work.before[j]
-                slope -= work.gradient[j] * work.step[j]
+            slope = -dot(work.gradient, work.step)
             if slope >= DOWNHILL * length * wanted:
                 break
             length *= 0.25
         return slope
     for j in range(x.shape[0]):  # exact in all coordinates at once
         work.before[j] = x[j]
-        x[j] = clip(x[j] - work.gradient[j] * work.inverse[j], problem.lower[j], problem.upper[j])
+        x[j] = clip(x[j] - work.gradient[j] * work.flat[j], problem.lower[j], problem.upper[j])
         work.step[j] = x[j] - work.before[j]
     return -dot(work.gradient, work.step)
 
@@ -130,14 +143,15 @@ def remaining_gap(work, count):
 
 
 @borrowing
-def minimise_over_box(problem, work, x, u, last, keep_factor, gap):
+def minimise_over_box(problem, work, x, u, considered, last, keep_factor, gap):
     """Moves x from where it is to the minimum; with cones, until twice the gap of the Lagrangian is at most ``gap``.
 
-    ``last`` is the previous `Minimum`, whose factor is used for the first step if ``keep_factor``.
+    ``last`` is the previous `Minimum`, whose factor is used for the first step if ``keep_factor``; then no step is
+    needed within the gap.
     """
     dense, count, slope, noise, began = last.dense, last.free_count, 0.0, 0.0, False
     for _ in range(MAX_EVALUATIONS):
-        if not evaluate(problem, work, x):
+        if not evaluate(problem, work, x, considered):
             break
         noise = gradient_of_lagrangian(problem, work, x, u)
         if began:
@@ -150,10 +164,15 @@ def minimise_over_box(problem, work, x, u, last, keep_factor, gap):
                     x[j] = work.before[j] + work.step[j]
                 continue
         count, changes = find_free(problem, work, x, noise)
-        exact = not dense or (changes == 0 and problem.h.shape[0] == 0)
-        if began and (exact or (changes == 0 and remaining_gap(work, count) <= gap)):
-            return Minimum(True, count, dense, noise)
-        if not (keep_factor and dense and changes == 0 and not began):
+        if began and not dense:
+            list_inverse(work, count)
+            return Minimum(True, count, False, noise, False, False)
+        if began and changes == 0 and problem.h.shape[0] == 0:
+            return Minimum(True, count, True, noise, False, False)
+        kept = keep_factor and dense and not began
+        if changes == 0 and (kept or began) and remaining_gap(work, count) <= gap:
+            return Minimum(True, count, True, noise, True, not began)
+        if not (kept and changes == 0):
             dense, definite = factorise_hessian(problem, work, u, count)
             if not definite:
                 break
@@ -162,5 +181,5 @@ def minimise_over_box(problem, work, x, u, last, keep_factor, gap):
         if not slope > noise * norm(work.step):
             for j in range(x.shape[0]):
                 x[j] = work.before[j]
-            return Minimum(True, count, dense, noise)
-    return Minimum(False, count, dense, noise)
+            return Minimum(True, count, dense, noise, False, False)
+    return Minimum(False, count, dense, noise, False, False)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing
+from cocopt.kernels._jit import borrowing, in_order
 from cocopt.kernels.dense.descent import Minimum, minimise_over_box
 from cocopt.kernels.dense.factor import back_substitute, forward_substitute
 from cocopt.kernels.dense.multipliers import best_step
@@ -33,11 +33,12 @@ SMALL_CHANGE = 1e-3  # the factor of the Hessian is kept while no multiplier cha
 POINTS_BACK = 0.9  # a step is too long if g at its end points back by more than this share of what it did ahead,
 AHEAD = 0.5  # and, if it was shortened, too short if it still points ahead by more than this share
 MAX_TRIES = 16  # for its length
+FARTHEST = 16.0  # a guess may exceed what is known to be too short by this factor
 LONGEST = 4.0  # in Newton steps
 MAX_LONGER = 2.0  # the same where the improved model has no root
 MAX_FAILURES = 10  # descents that fail, after each of which only a quarter,
 RETREAT = 0.25  # that is this share, of the step is taken
-DRIFT = 0.25  # x is made more accurate if its error may change rows by more than this share of what the step does,
+DRIFT = 0.25
 MAX_REFINED = 5  # so many times at most
 NARROW = 1e-9  # a bracket is empty if it is shorter than this share of its end
 STATIONARY = 32.0  # the gradient on the free coordinates may be this many times its rounding error
@@ -68,17 +69,23 @@ def list_rows(problem, work, u, considered):
 
 
 @borrowing
+def gather_gradient(work, minimum):
+    """z = the gradient on the free coordinates, after forward substitution."""
+    z, count = work.z, minimum.free_count
+    for k in range(count):
+        z[k] = work.gradient[work.place[k]]
+    if minimum.dense:
+        forward_substitute(work.U, work.inverse, count, z)
+
+
+@borrowing
 def linearise(problem, work, u, rows, minimum, all_free):
     """S = J H⁻¹ Jᵀ and ρ = g − J H⁻¹ gradient of the listed rows, in units in which the diagonal of S is 1.
 
-    Returns by how much the second term changes a row at most, relative to its terms. With ``all_free``, S is at least
-    what it becomes when coordinates leave their bounds.
+    z is that of `gather_gradient`. Returns by how much the second term changes a row at most, relative to its terms.
+    With ``all_free``, S is at least what it becomes when coordinates leave their bounds.
     """
     z, place, listed, inverse, count = work.z, work.place, work.listed, work.inverse, minimum.free_count
-    for k in range(count):
-        z[k] = work.gradient[place[k]]
-    if minimum.dense:
-        forward_substitute(work.U, inverse, count, z)
     drift = 0.0
     for a in range(rows):
         J, Z = work.J[listed[a]], work.Z[a]
@@ -108,9 +115,10 @@ def add_bound_coordinates(work, rows):
     for a in range(rows):
         J = work.J[work.listed[a]]
         for b in range(a + 1):
-            other = work.J[work.listed[b]]
+            other, total = work.J[work.listed[b]], 0.0
             for j in range(J.shape[0]):
-                work.S[a, b] += (1.0 - work.free[j]) * J[j] * other[j]
+                total += (1.0 - work.free[j]) * J[j] * other[j]
+            work.S[a, b] += total
 
 
 @borrowing
@@ -165,26 +173,39 @@ def length_to_release(problem, work, x, rows, noise):
     return least
 
 
-@borrowing
-def share_within_box(problem, work, x):
-    """The share of a single row's step after which its linear model is met; the Hessian is a multiple of the identity.
+@in_order
+def move_within_box(problem, work, x):
+    """x(u) after the last step of a single affine row's multiplier, from x before it; the Hessian is diagonal."""
+    J, change = work.J[work.listed[0]], work.last[work.listed[0]]
+    for j in range(x.shape[0]):
+        z = work.start[j] - (work.gradient[j] + change * J[j]) * work.flat[j]
+        x[j] = clip(z, problem.lower[j], problem.upper[j])
 
-    Coordinates that leave their bounds on the way make the step shorter.
+
+@borrowing
+def length_within_box(problem, work, x):
+    """The length of a single row's step at which its linear model is met; the Hessian is diagonal.
+
+    Coordinates that leave their bounds on the way make the step shorter, those that meet them make it longer. For a
+    curved row, whose model is no better, a tenth is enough, and the step is no longer than Newton's.
     """
-    i, inverse = work.listed[0], work.inverse[0]
-    J, low, high, t = work.J[i], 0.0, 1.0, 1.0
+    i, step = work.listed[0], work.d[0]
+    affine, sign = i < problem.b.shape[0], 1.0 if step > 0.0 else -1.0
+    J, low, high, t = work.J[i], 0.0, np.inf if affine else 1.0, 1.0
+    enough = EXACT * work.terms[i] if affine else 0.1 * abs(work.value[i])
     for _ in range(MAX_TRIES):
         value, fall = work.value[i], 0.0
         for j in range(x.shape[0]):
-            v = x[j] - (work.gradient[j] + t * work.d[0] * J[j]) * inverse
+            v = x[j] - (work.gradient[j] + t * step * J[j]) * work.flat[j]
             moved = clip(v, problem.lower[j], problem.upper[j])
             value += J[j] * (moved - x[j])
-            fall += J[j] * J[j] if moved == v else 0.0
-        low, high = (t, high) if value > 0.0 else (low, t)
-        if abs(value) <= 0.1 * work.value[i]:
+            fall += J[j] * J[j] * work.flat[j] if moved == v else 0.0
+        if abs(value) <= enough:
             break
-        t += value / max(fall * inverse * work.d[0], 1e-300)
-        t = t if low < t < high else 0.5 * (low + high)
+        low, high = (t, high) if sign * value > 0.0 else (low, t)
+        t += sign * value / max(fall * abs(step), 1e-300)
+        if not low < t < high or t > FARTHEST * low > 0.0:
+            t = 0.5 * (low + high) if high < np.inf else 2.0 * low
     return t
 
 
@@ -214,6 +235,10 @@ def curvature_along(problem, work, rows, count):
             continue
         if i < balls:
             own = dot(z[:count], z[:count]) / problem.radii[i]
+        elif problem.diagonal[i - balls] > 0.0:
+            P = problem.P[i - balls]
+            for k in range(count):
+                own += P[place[k], place[k]] * z[k] * z[k]
         else:
             P = problem.P[i - balls]
             for k in range(count):
@@ -359,23 +384,31 @@ def narrow_bracket(work, u, bracket):
 
 
 @borrowing
+def rows_at_first(problem, warm):
+    """How many rows are considered at first: affine rows and balls, unless no row needs a factor, or all are known."""
+    plain, factors = problem.b.shape[0] + problem.radii.shape[0], problem.h.shape[0]
+    for a in range(problem.r.shape[0]):
+        factors += 0 if problem.diagonal[a] > 0.0 else 1
+    return plain if plain > 0 and factors > 0 and not warm else plain + problem.r.shape[0] + problem.h.shape[0]
+
+
+@borrowing
 def maximise_dual(problem, work, x, u, warm):
     """x and u are the start and the result; returns a status.
 
-    Affine rows and balls alone come first, since they need no factor; with a ``warm`` start, all rows at once.
+    Affine rows and balls alone come first where others need a factor; with a ``warm`` start, all rows at once.
     Its complexity exceeds the guide, since its loop has a dozen numbers as its state; each step is a function.
     """
     n, R = x.shape[0], u.shape[0]
-    plain = problem.b.shape[0] + problem.radii.shape[0]
-    considered = R if warm or plain == 0 else plain
-    has_gram, keep_factor, gap, bracket = warm, False, np.inf, (0.0, np.inf)
+    considered = rows_at_first(problem, warm)
+    has_gram, keep_factor, gap, bracket = False, False, np.inf, (0.0, np.inf)
     last_error, failures, refined, was_cautious = np.inf, 0, 0, False
     nowhere = line = Line(0.0, 1.0, 0.0, 0.0, np.inf, 0.0, 0)
-    minimum = Minimum(True, n, False, 0.0)
+    minimum = Minimum(True, n, False, 0.0, False, False)
     for j in range(n):
         work.free[j] = 1.0
     for step in range(MAX_STEPS):
-        minimum = minimise_over_box(problem, work, x, u, minimum, keep_factor, gap)
+        minimum = minimise_over_box(problem, work, x, u, considered, minimum, keep_factor, gap)
         if not minimum.found:
             failures += 1
             if step == 0 or failures > MAX_FAILURES:
@@ -386,6 +419,8 @@ def maximise_dual(problem, work, x, u, warm):
         rows = list_rows(problem, work, u, considered)
         room = room_of_sum(problem, u)
         drift, dependent, error, expected, length = 0.0, False, 0.0, 0.0, 0.0
+        if not minimum.ready:
+            gather_gradient(work, minimum)
         for attempt in range(2):
             drift = linearise(problem, work, u, rows, minimum, attempt == 1)
             dependent, too_long, threshold = best_step(work, rows, room)
@@ -394,7 +429,7 @@ def maximise_dual(problem, work, x, u, warm):
             if length < np.inf and (was_cautious or not too_long):
                 break
         was_cautious = attempt == 1
-        if drift > DRIFT * error and drift > EXACT and refined < MAX_REFINED:
+        if drift > DRIFT * error and drift > EXACT and refined < MAX_REFINED and not minimum.rough:
             refined += 1
             gap, keep_factor = 0.01 * gap if gap < np.inf else 0.0, False
             continue
@@ -409,26 +444,30 @@ def maximise_dual(problem, work, x, u, warm):
             if steepest_free(work, minimum.free_count) > STATIONARY * minimum.noise and gap > 0.0:
                 gap, keep_factor = 0.0, False
                 continue
-            if considered == R or list_rows(problem, work, u, R) == rows:
+            if considered == R:
                 return CONVERGED
             considered, last_error, line, gap = R, np.inf, nowhere, np.inf
             continue
-        last_error = error
+        last_error = np.inf if minimum.rough else error
         bracket = narrow_bracket(work, u, bracket) if R == 1 else bracket
         if considered == R and not has_gram:
             gram_matrices(problem.C, work.G)
             has_gram = True
         step_of_x(work, rows, minimum)
-        lengths = (1.0, 1.0)
+        lengths, along_affine = (1.0, 1.0), False
         if dependent:  # the step has no length of its own
             if length == np.inf and room == np.inf:
                 return UNCONVERGED
             lengths = (min(1.0, length), 0.0 if length < 1.0 else 1.0)
-        elif rows == 1 and not minimum.dense and minimum.free_count < n and work.d[0] > 0.0 and expected > 0.0:
-            share = share_within_box(problem, work, x)
-            lengths = (share, share)
+        elif rows == 1 and not minimum.dense and minimum.free_count < n and expected > 0.0:
+            along_affine = work.listed[0] < problem.b.shape[0]
+            if along_affine or work.d[0] > 0.0:
+                share = length_within_box(problem, work, x)
+                lengths = (share, share)
         elif room == np.inf:
             lengths = choose_length(problem, work, rows, minimum.free_count, expected)
         ascent, keep_factor = take_step(problem, work, x, u, rows, minimum, lengths, bracket)
+        if along_affine:
+            move_within_box(problem, work, x)
         gap, line = 0.1 * ascent, Line(ascent, 1.0, 0.0, ascent, np.inf, 0.0, 0)
     return UNCONVERGED

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, guvectorize, njit
+from cocopt.kernels._jit import borrowing, guvectorize, in_order
 from cocopt.kernels.dense.descent import gradient_of_lagrangian
 from cocopt.kernels.dense.newton import ENOUGH, maximise_dual
 from cocopt.kernels.dense.problem import Problem, evaluate, work_views
@@ -68,10 +68,21 @@ def load(problem, work, x, u):
             work.J[a, j] = problem.A[a, j]
 
 
-@njit
+@borrowing
 def is_solution(problem, work, x, u):
     """Whether x and u satisfy the optimality conditions, all of them computed anew."""
-    return evaluate(problem, work, x) and is_stationary(problem, work, x, u) and is_complementary(problem, work, u)
+    return (
+        evaluate(problem, work, x, u.shape[0])
+        and is_stationary(problem, work, x, u)
+        and is_complementary(problem, work, u)
+    )
+
+
+@in_order
+def point_between(x, y, share, near):
+    """near = x + share·(y − x)."""
+    for j in range(x.shape[0]):
+        near[j] = x[j] + share * (y[j] - x[j])
 
 
 @borrowing
@@ -80,15 +91,16 @@ def with_near_target(problem, x, u, share, memory):
 
     x is its solution, too; y − Σ u_i ∇g_i has lost digits that x can have.
     """
-    y, lower, upper, A, b, equalities, centers, radii, P, q, r, C, e, f, h, most, most_sum, counted, _ = problem
+    y, lower, upper, A, b, equalities, centers, radii, P, q, diagonal, r, C, e, f, h, most, most_sum, counted, _ = (
+        problem
+    )
     near, near_most = memory
-    for j in range(x.shape[0]):
-        near[j] = x[j] + share * (y[j] - x[j])
+    point_between(x, y, share, near)
     for i in range(u.shape[0]):
         near_most[i] = most[i] * share
         u[i] *= share
     return Problem(
-        near, lower, upper, A, b, equalities, centers, radii, P, q, r, C, e, f, h,
+        near, lower, upper, A, b, equalities, centers, radii, P, q, diagonal, r, C, e, f, h,
         near_most, most_sum * share, counted, VANISHING * norm(near),
     )  # fmt: skip
 
@@ -141,22 +153,24 @@ def solve_in_stages(problem, work, x, nu, memory):
 @guvectorize(
     [
         "float64[::1], float64[::1], float64[::1], float64[:, ::1], float64[::1], int64, "
-        "float64[:, ::1], float64[::1], float64[:, :, ::1], float64[:, ::1], float64[::1], "
+        "float64[:, ::1], float64[::1], float64[:, :, ::1], float64[:, ::1], float64[::1], float64[::1], "
         "float64[:, :, ::1], float64[:, ::1], float64[:, ::1], float64[::1], "
-        "float64[::1], float64, float64[::1], float64[::1], float64[::1], float64[::1], int64[::1]"
+        "float64[::1], float64, float64[::1], float64[:, ::1], float64[:, ::1], float64[::1], "
+        "float64[::1], float64[::1], int64[::1]"
     ],
-    "(n),(n),(n),(a,n),(a),(),(b,n),(b),(m,n,n),(m,n),(m),(k,p,n),(k,p),(k,n),(k),(r),(),(r),(z)->(n),(r),()",
+    "(n),(n),(n),(a,n),(a),(),(b,n),(b),(m,n,n),(m,n),(m),(m),(k,p,n),(k,p),(k,n),(k),(r),(),(r),(w,n),(t,r),(p)"
+    "->(n),(r),()",
 )
 def newton_rows(
-    y, lower, upper, A, b, equalities, centers, radii, P, q, r, C, e, f, h, most, most_sum, counted, memory,
-    x, nu, status,
+    y, lower, upper, A, b, equalities, centers, radii, P, q, diagonal, r, C, e, f, h, most, most_sum, counted,
+    by_coordinate, by_row, image, x, nu, status,
 ):  # fmt: skip
-    """The arguments are those of `Problem`, memory is an array as long as `newton_memory` says."""
-    n, R = y.shape[0], nu.shape[0]
-    work = work_views(memory, n, R, h.shape[0], C.shape[1])
-    least_size = VANISHING * norm(y)
+    """The first arguments are those of `Problem`, the others are from `newton_memory`."""
+    work = work_views(by_coordinate, by_row, image, y.shape[0], nu.shape[0], h.shape[0])
     problem = Problem(
-        y, lower, upper, A, b, equalities, centers, radii, P, q, r, C, e, f, h, most, most_sum, counted, least_size
-    )
-    tail = memory[memory.shape[0] - n - 2 * R :]
-    status[0] = solve_in_stages(problem, work, x, nu, (tail[:n], tail[n : n + R], tail[n + R :]))
+        y, lower, upper, A, b, equalities, centers, radii, P, q, diagonal, r, C, e, f, h, most, most_sum, counted,
+        VANISHING * norm(y),
+    )  # fmt: skip
+    last = by_row.shape[0] - 1
+    memory = by_coordinate[by_coordinate.shape[0] - 1], by_row[last - 1], by_row[last]
+    status[0] = solve_in_stages(problem, work, x, nu, memory)
