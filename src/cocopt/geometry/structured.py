@@ -267,8 +267,10 @@ def _is_normal(request: Request, x: Array, multipliers: Array | None, part: floa
     if multipliers is None or not np.isfinite(multipliers).all():
         return True
     slopes = constraint.jacobian_unchecked(x)
-    for sign in (1.0, -1.0):
-        beside = constraint.jacobian_unchecked(x + sign * BESIDE * part * (point - x))
+    step = BESIDE * part * (point - x)
+    uneven = np.abs(step).max() * np.cos(np.arange(x.size))  # (pieces that are equal may stay so along the step)
+    for move in (step, -step, uneven, -uneven):
+        beside = constraint.jacobian_unchecked(x + move)
         if (np.abs(beside - slopes).max(axis=-1) > KINK * np.abs(slopes).max(axis=-1)).any():  # of each row by itself
             return True
     away = point - x - multipliers @ slopes
