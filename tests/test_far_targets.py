@@ -320,3 +320,20 @@ def test_an_empty_round_far_away_is_recognised(reach: float) -> None:
         cocopt.project(K, g, [reach, reach])
     x = cocopt.project(K, g, [reach, reach], infeasible="nearest")
     np.testing.assert_allclose(x, [0.0, 1.0], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("reach", [1e4, 1e6])
+@pytest.mark.parametrize(
+    "K", [Simplex(3, 2.5), Ball(1.0, 1.0, dim=3), Box(0.0, np.inf, dim=3)], ids=["Simplex", "Ball", "Box"]
+)
+def test_pieces_that_are_equal_at_the_projection_and_all_along_the_way_to_the_target(K: Any, reach: float) -> None:
+    """Two entries of |x − c| are the largest there; neither slope alone has a normal that the target agrees with."""
+    center, radius = np.array([2.25, 2.25, 0.0]), 1.352236810506596
+    y = reach * np.array([0.048, 0.048, 0.367])
+    g = constraints.NormInf(center, radius)
+    x = cocopt.project(K, g, y)
+    assert K.violation(x) <= 1e-9
+    assert g.value(x) <= 1e-9
+    assert x[0] == pytest.approx(x[1], abs=1e-9)
+    rows = constraints.Affine(np.concatenate([np.eye(3), -np.eye(3)]), np.concatenate([center, -center]) + radius)
+    np.testing.assert_allclose(x, cocopt.project(K, rows, y), rtol=0, atol=1e-7)

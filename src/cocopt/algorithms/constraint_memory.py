@@ -239,7 +239,7 @@ def _project(K: ConvexSet, constraint: Constraint | None, target: Array, infeasi
     if constraint is None:
         return Projection(K.project_unchecked(target), "set", np.True_, 0.0)
     # (all fields in their order: the constructor with its defaults would take three times as long)
-    return solve(make_tuple(Request, (K, constraint, target, None, None, infeasible, MAX_CUTS, BLACK_BOX)))
+    return solve(make_tuple(Request, (K, constraint, target, None, None, infeasible, MAX_CUTS, BLACK_BOX, 0.0)))
 
 
 def fitting_constraint(constraint: Any, K: ConvexSet, batch: tuple[int, ...]) -> Constraint:

@@ -34,7 +34,7 @@ def solve_batch(request: Request) -> Batch | None:
 
     The multiplier of a single row is always bounded by ``max_multiplier``.
     """
-    K, constraint, point, max_multiplier, max_multiplier_sum, _, _, _ = request
+    K, constraint, point, max_multiplier, max_multiplier_sum, *_ = request
     affine = constraint.affine()
     if affine is None:
         return None

@@ -8,11 +8,9 @@ import numpy as np
 
 from cocopt.arrays import Array
 from cocopt.cones import Cones, stack
-from cocopt.constraints import Constraint
-from cocopt.geometry.problem import Request
-from cocopt.geometry.scaled import ConicOptimum, distance, minimise, size_of, values_and_slopes
+from cocopt.geometry.problem import Request, size_of
+from cocopt.geometry.scaled import ConicOptimum, distance, minimise, values_and_slopes
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
-from cocopt.sets.base import ConvexSet
 from cocopt.solvers.far_targets import MAX_STEPS, is_far, is_unchanged, nearer_target
 from cocopt.solvers.solution import Solution
 from cocopt.threads import one_blas_thread
@@ -29,13 +27,14 @@ LARGER = 10.0  # by so much another unit of length shall exceed that of the dist
 SMALLER = (1e-2, 1e-4)  # how small K ∩ {g ≤ 0} may be, as a share of the size of its points
 
 
-def stacked_cones(K: ConvexSet, constraint: Constraint, center: Array) -> Cones | None:
-    """K and the constraint together, for points near the center; the relaxations are the constraint's.
+def stacked_cones(request: Request, center: Array) -> Cones | None:
+    """K and the constraint of one trial together, for points near the center; the relaxations are the constraint's.
 
     None if K or the constraint has no conic form.
     """
-    of_set, of_rows = K.conic_form, constraint.cones_near(center, size_of(K, center))
-    return None if of_set is None or of_rows is None else stack([of_set, of_rows], K.dim)
+    of_set = request.K.conic_form
+    of_rows = request.constraint.cones_near(center, size_of(request, center))
+    return None if of_set is None or of_rows is None else stack([of_set, of_rows], request.K.dim)
 
 
 @one_blas_thread
@@ -44,14 +43,14 @@ def solve_conic(request: Request, metric: Array | None = None) -> Solution:
 
     With a ``metric`` S, x = point + S u, and the distance is ‖u‖.
     """
-    K, constraint, point, *_ = request
+    constraint, point = request.constraint, request.point
     center, unit = nearly_feasible_point(request)
-    cones = stacked_cones(K, constraint, center)
+    cones = stacked_cones(request, center)
     if cones is None:
         return Solution(point, np.full(constraint.row_count, np.nan), UNCONVERGED)
     if metric is not None:
         return minimise(request, cones, metric, unit=unit).solution
-    size = size_of(K, center)
+    size = size_of(request, center)
     far = is_far(point, center, size)
     optimum = _solve_far_target(request, cones, center) if far else minimise(request, cones, unit=unit)
     if not optimum.error <= POSITION:  # the target may be far away in units of a set that is small
@@ -85,12 +84,12 @@ def nearly_feasible_point(request: Request) -> tuple[Array, float]:
     in_set = K.project_unchecked(point)
     rows, slopes = values_and_slopes(constraint, in_set)
     x, step, length = polyak_step(in_set, rows, slopes)
-    if length > K.scale:
+    if length > request.scale:
         start = K.project_unchecked(np.zeros_like(point))
         other = polyak_step(start, *values_and_slopes(constraint, start))
         x, step, length = min((x, step, length), other, key=lambda taken: taken[2])
     for _ in range(MAX_POLYAK_STEPS):
-        if length <= SHORT_STEP * size_of(K, x):
+        if length <= SHORT_STEP * size_of(request, x):
             break
         x = K.project_unchecked(x - step)
         x, step, length = polyak_step(x, *values_and_slopes(constraint, x))
@@ -107,7 +106,7 @@ def _solve_far_target(request: Request, cones: Cones, center: Array, share: floa
     """
 
     def size(x: Array) -> float:
-        return share * size_of(request.K, x)
+        return share * size_of(request, x)
 
     def towards(x: Array, distance: float) -> tuple[Request, float]:
         target, tau = nearer_target(request.point, x, size(x), distance)

@@ -138,7 +138,7 @@ def solve_curved(request: Request) -> Batch | None:
     if found is None:
         within = _bounds_and_norm(request)
         return _solve_polyhedron(request) if within is None else _solve_norm(request, *within)
-    K, _, point, max_multiplier, _, _, _, _ = request
+    K, _, point, max_multiplier, *_ = request
     name, row = found
     bound = np.inf if max_multiplier is None else max_multiplier[..., 0]
     x, nu, status = getattr(kernels, name)(contiguous(point), *_SETS[type(K)][1](K), *row, bound)

@@ -20,10 +20,9 @@ from cocopt.errors import CutLimit, InvalidInput, SolverFailure
 from cocopt.geometry.batch import solve_batch
 from cocopt.geometry.conic import solve_conic
 from cocopt.geometry.derived import CUT_ROUNDING, WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
-from cocopt.geometry.problem import Request
+from cocopt.geometry.problem import Request, size_of
 from cocopt.geometry.refine import Guess, cut_points, predict_projection
 from cocopt.geometry.rows import BEST_POSITION, Evaluation, SplitRows, project_onto_cuts, split
-from cocopt.geometry.scaled import size_of
 from cocopt.geometry.separable import solve_separable
 from cocopt.geometry.smooth import MAX_DIM, SmoothSearch
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
@@ -70,7 +69,7 @@ def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]
             return found, []
         problem.may_be_separable = False
         solved = search.run()
-    if float(np.abs(request.point - search.point).max()) > FAR_TARGET * size_of(request.K, search.point):
+    if float(np.abs(request.point - search.point).max()) > FAR_TARGET * size_of(request, search.point):
         solution = _from_far_away(request, search.point, problem.used)
         if solution is not None:
             return solution, []
@@ -83,7 +82,7 @@ def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]
 def _from_far_away(request: Request, x: Array, used: int) -> Solution | None:
     """The solution for a target that is far away, from nearer ones; x is about where it is. None if it moves on."""
     for _ in range(MAX_STEPS):
-        target, tau = nearer_target(request.point, x, size_of(request.K, x), CLOSE)
+        target, tau = nearer_target(request.point, x, size_of(request, x), CLOSE)
         each, of_sum = (None if bound is None else tau[0] * bound for bound in request[3:5])
         problem = SplitRows(request._replace(point=target, max_multiplier=each, max_multiplier_sum=of_sum), request.tol)
         problem.may_be_separable = False
@@ -92,7 +91,7 @@ def _from_far_away(request: Request, x: Array, used: int) -> Solution | None:
         if not search.run():
             return None
         previous, x, used = x, search.point, used + problem.used
-        if float(np.abs(x - previous).max()) <= BEST_POSITION * size_of(request.K, x):
+        if float(np.abs(x - previous).max()) <= BEST_POSITION * size_of(request, x):
             return Solution(x, problem.multipliers(search.multipliers) / tau[0], CONVERGED, used)
     return None
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocopt.arrays import Array
-from cocopt.geometry.problem import Request, relative_violation
+from cocopt.geometry.problem import Request, relative_violation, size_of
 from cocopt.kernels.status import CONVERGED, UNCONVERGED
 from cocopt.solvers.solution import Solution
 from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT, ROUNDING
@@ -58,9 +58,9 @@ def solve_dual(request: Request) -> Solution:
     multipliers = np.zeros(b.size)
     multipliers[used] = nu / norms[used]
     gap = float(nu @ np.abs(np.where(nu < bounds, r, 0.0)))
-    feasible = not request.projects or relative_violation(K, constraint, x) <= FEASIBILITY
+    feasible = not request.projects or relative_violation(request, x) <= FEASIBILITY
     # the rows bind to a share of the size of x, not of the distance; but no gap is less than its rounding
-    size = max(float(np.abs(x).max()), K.scale)
+    size = size_of(request, x)
     allowed = max(OPTIMALITY_EXACT * min(size, scale), ROUNDING * scale) * scale
     return Solution(x, multipliers, CONVERGED if feasible and gap <= allowed else UNCONVERGED)
 

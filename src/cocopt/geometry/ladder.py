@@ -30,7 +30,7 @@ from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.equations import as_inequalities
 from cocopt.geometry.priorities import nearest_by_priority
-from cocopt.geometry.problem import MAX_CUTS, VANISHING, Projection, Request, trial_request, trial_shape
+from cocopt.geometry.problem import MAX_CUTS, VANISHING, Projection, Request, lengths, trial_request, trial_shape
 from cocopt.geometry.sparse import solve_sparse_batch
 from cocopt.geometry.structured import STRUCTURED, VERY_FAR, Method, solve_trial
 from cocopt.kernels import contiguous
@@ -162,11 +162,14 @@ def _without_lost_points(request: Request, found: Batch) -> Batch:
     Of several curved rows such an x may be feasible and still be wrong: there every far trial is left to stages.
     """
     K, constraint, point, *_ = request
-    if np.abs(point).max(initial=0.0) <= VERY_FAR * K.scale or not request.projects:
+    if not request.projects:
+        return found
+    scale = np.asarray(K.scale) if K.sized else lengths(constraint, point)
+    if (np.abs(point).max(axis=-1, initial=0.0) <= VERY_FAR * scale).all():
         return found
     x, nu, status, name = found
-    size = np.maximum(np.abs(x).max(axis=-1), K.scale)
-    at_scale = constraint.magnitude(np.full(K.dim, K.scale))
+    size = np.maximum(np.abs(x).max(axis=-1), scale)
+    at_scale = constraint.magnitude(np.ones(K.dim) * scale[..., None])
     unit = np.maximum(constraint.magnitude(x), VANISHING * at_scale)
     lost = (K.violation_unchecked(x) > FEASIBILITY * size) | (constraint.rows_unchecked(x) > FEASIBILITY * unit).any(
         axis=-1

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cocopt.arrays import Array, ignore_fp_warnings
-from cocopt.constraints import Constraint, Stack
+from cocopt.constraints import Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.batch import joined
 from cocopt.geometry.conic import nearly_feasible_point, stacked_cones
 from cocopt.geometry.derived import WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
-from cocopt.geometry.problem import Request
-from cocopt.geometry.scaled import residuals, size_of
+from cocopt.geometry.problem import Request, size_of
+from cocopt.geometry.scaled import residuals
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.base import ConvexSet, Polyhedral
 from cocopt.sets.box import Box
@@ -52,19 +52,20 @@ def least_violation(request: Request, unit: Array) -> LeastViolation | None:
         A, b = affine if sparse is None else (sparse.matrix(), sparse.b)  # type: ignore[misc]  # one of them is there
         return LeastViolation(*highs.least_violation(polyhedral, A, b, unit))
     if K.conic and constraint.conic:
-        return _by_cones(K, constraint, unit, nearly_feasible_point(request)[0])  # from a far target digits are lost
+        return _by_cones(request, unit, nearly_feasible_point(request)[0])  # from a far target digits are lost
     if K.conic:
         return _by_cuts(request, K, unit)
     return _by_cuts_in_boxes(request, unit)
 
 
-def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -> LeastViolation | None:
+def _by_cones(request: Request, unit: Array, point: Array) -> LeastViolation | None:
     """By a cone program in x and t; rows with unit 0 are not relaxed. None if there is no conic form.
 
     The least of the violations that were seen, up to the first whose residuals prove it.
     """
+    K, constraint, *_ = request
     n, start = K.dim, K.project_unchecked(point)
-    cones = stacked_cones(K, constraint, start)
+    cones = stacked_cones(request, start)
     if cones is None:
         return None
     relaxed = unit > 0
@@ -72,7 +73,7 @@ def _by_cones(K: ConvexSet, constraint: Constraint, unit: Array, point: Array) -
     def violation(x: Array) -> float:
         return float(np.max(constraint.rows_unchecked(x)[relaxed] / unit[relaxed]))
 
-    length = size_of(K, start)
+    length = size_of(request, start)
     step = max(abs(violation(start)), 1e-300)
     cones = row_scaled(cones, start, length)
     # in the rows' own units: b was divided by the length too
@@ -141,7 +142,8 @@ def _by_cuts(request: Request, outer: ConvexSet, unit: Array) -> LeastViolation 
                 return best
             x, lower = found, levels.lower
         else:
-            least = _by_cones(outer, model, unit, outer.project_unchecked(best.point))
+            whole = request._replace(K=outer, constraint=model)
+            least = _by_cones(whole, unit, outer.project_unchecked(best.point))
             if least is None or best.value - least.value <= accepted:
                 return None if least is None else best
             x, lower = least.point, max(lower, least.value)

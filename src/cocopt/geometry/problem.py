@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.arrays import Array, describe
+from cocopt.arrays import Array, describe, ignore_fp_warnings
 from cocopt.constraints import Constraint
 from cocopt.errors import InvalidInput
 from cocopt.sets.base import ConvexSet
@@ -18,13 +18,18 @@ __all__ = [
     "Projection",
     "Request",
     "check_arguments",
+    "lengths",
     "relative_violation",
+    "size_of",
     "trial_constraint",
     "trial_request",
     "trial_shape",
+    "with_length",
 ]
 
 MAX_CUTS = 500  # cutting planes per trial, unless a caller asks for another limit
+PROBES = 1e-60, 1e60  # lengths beyond those of data, at which one term of a row exceeds all others
+BESIDE_OTHERS = 1e-6  # by this share of the largest length in the data all positions are found to POSITION
 VANISHING = 1e-4  # a row's terms below this share of those at K's scale: 1e-9 of them is rounding
 
 
@@ -43,6 +48,12 @@ class Request(NamedTuple):
     infeasible: str = "raise"  #: or "nearest": what to do if K ∩ {g ≤ 0} is empty
     cuts: int = MAX_CUTS  #: for black boxes, the largest number of cutting planes per trial
     tol: float = BLACK_BOX  #: for black boxes, the violation that is accepted
+    length: float = 0.0  #: of one trial's request: the unit of positions where K has no size of its own
+
+    @property
+    def scale(self) -> float:
+        """The unit of positions near 0, and of what is violated there."""
+        return self.length or self.K.scale
 
     @property
     def projects(self) -> bool:
@@ -117,14 +128,48 @@ def trial_request(request: Request, shape: tuple[int, ...], index: tuple[Any, ..
     )
 
 
-def relative_violation(K: ConvexSet, constraint: Constraint, x: Array, rows_required: Any = True) -> float:
+def with_length(request: Request) -> Request:
+    """One trial's request, with the unit of positions that the constraint or the target gives where K has no size."""
+    if request.K.sized or request.length:
+        return request
+    return request._replace(length=float(lengths(request.constraint, request.point)))
+
+
+def lengths(constraint: Constraint, point: Array) -> Array:
+    """A typical length of the constraint's data for each trial; where there is none, as of cones, of the target.
+
+    That of a row is where its terms of the lowest degree in x are as large as those of the highest. Of several rows the
+    least counts, but no less than what rounding beside the others allows: a row far away shall not hide an error.
+    """
+    tiny, huge = PROBES
+    reaches = np.array([tiny, 2.0 * tiny, huge, 2.0 * huge])
+    axes = (None,) * max(point.ndim, len(constraint.batch) + 1)
+    with ignore_fp_warnings():
+        terms = np.log2(constraint.magnitude(reaches[(..., *axes)] * np.ones(point.shape[-1])))
+        of_low, of_high = np.round(terms[1] - terms[0]), np.round(terms[3] - terms[2])
+        factors = (terms[0] - of_low * np.log2(tiny)) - (terms[2] - of_high * np.log2(huge))
+        of_rows = np.exp2(factors / (of_high - of_low))
+    known = (of_low < of_high) & np.isfinite(of_rows) & (of_rows > 0.0)
+    least, largest = of_rows.min(-1, initial=np.inf, where=known), of_rows.max(-1, initial=0.0, where=known)
+    of_target = np.where((of_high > 0.0).any(axis=-1), np.abs(point).max(axis=-1), 0.0)  # (else a black box)
+    found = np.where(known.any(axis=-1), np.maximum(least, BESIDE_OTHERS * largest), of_target)
+    return np.where(found > 0.0, found, 1.0)
+
+
+def size_of(request: Request, x: Array) -> float:
+    """The unit of x's position: its own size, or that of the data if it is larger."""
+    return max(float(np.abs(x).max()), request.scale)
+
+
+def relative_violation(request: Request, x: Array, rows_required: Any = True) -> float:
     """The worst violation at x in K's and the rows' own units, over the rows required; FEASIBILITY is promised.
 
     Where the terms of a row vanish, as at 0 if its right-hand side does, rounding at the scale of K is no violation.
     """
-    of_set = float(K.violation_unchecked(x)) / max(float(np.abs(x).max()), K.scale)
+    K, constraint, scale = request.K, request.constraint, request.scale
+    of_set = float(K.violation_unchecked(x)) / size_of(request, x)
     rows, unit = constraint.rows_unchecked(x), np.maximum(constraint.magnitude(x), 1e-300)
     if (rows > SATISFIED * unit).any():
-        unit = np.maximum(unit, VANISHING * constraint.magnitude(np.full(x.shape, K.scale)))
+        unit = np.maximum(unit, VANISHING * constraint.magnitude(np.full(x.shape, scale)))
     of_rows = float(np.max(rows / unit, initial=0.0, where=rows_required))
     return float(np.maximum(of_set, of_rows))  # NaN if one of them is

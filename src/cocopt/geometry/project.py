@@ -134,7 +134,7 @@ def _solve_checked(
     points = as_points("point", point, K.dim)
     if constraint is None:
         return Projection(K.project_unchecked(require_moderate("point", points)), "set", np.True_, np.float64(0.0))
-    request = make_tuple(Request, (K, constraint, points, None, None, infeasible, cuts, tol))
+    request = make_tuple(Request, (K, constraint, points, None, None, infeasible, cuts, tol, 0.0))
     try:
         return solve(request)
     except RuntimeWarning:  # numpy's report of data that overflow, where warnings are errors; ours names the argument

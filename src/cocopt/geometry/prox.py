@@ -112,7 +112,7 @@ def solve_hinge_prox(
 ) -> Projection:
     """argmin over x in K of ½‖x − target‖² + penalty(x), on checked arguments."""
     if cap == "sum" and constraint.row_count > 1:
-        return solve(make_tuple(Request, (K, constraint, target, None, max_multiplier, "raise", cuts, tol)))
+        return solve(make_tuple(Request, (K, constraint, target, None, max_multiplier, "raise", cuts, tol, 0.0)))
     each = np.asarray(max_multiplier)
     each = each[..., None] if cap == "sum" or each.ndim == 0 else each
-    return solve(make_tuple(Request, (K, constraint, target, each, None, "raise", cuts, tol)))
+    return solve(make_tuple(Request, (K, constraint, target, each, None, "raise", cuts, tol, 0.0)))

@@ -13,9 +13,8 @@ from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones
 from cocopt.constraints import Constraint
 from cocopt.constraints.base import row_norms
-from cocopt.geometry.problem import Request, relative_violation
+from cocopt.geometry.problem import Request, relative_violation, size_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
-from cocopt.sets.base import ConvexSet
 from cocopt.solvers.cone_program import Candidate, candidates
 from cocopt.solvers.layout import layout
 from cocopt.solvers.polish import ActiveSurfaces, polish
@@ -25,7 +24,7 @@ from cocopt.sparse import SparseMatrix
 from cocopt.threads import matvec
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, OPTIMALITY, POSITION
 
-__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "residuals", "size_of", "values_and_slopes"]
+__all__ = ["ConicOptimum", "ScaledProblem", "distance", "minimise", "residuals", "values_and_slopes"]
 
 NORMALS = 1e-12  # what rounding does to the normal of a curved surface, per FAR_TARGET that the target is away
 INACCURATE = 2 * POSITION  # is added to the error of inaccurate optima: they rank behind all accurate ones
@@ -107,13 +106,13 @@ class ScaledProblem(NamedTuple):
         position: there only a small step is accepted. What is accurate in units of x, but not in those of a much
         shorter distance to the target, ranks behind what is accurate in both.
         """
-        (K, constraint, *_), unit, (v, z, active, step, _) = self.request, self.unit, candidate
-        n = K.dim
+        unit, (v, z, active, step, _) = self.unit, candidate
+        n = self.request.K.dim
         size = max(1.0, float(np.abs(v[:n]).max()))
         stationarity, dual_outside, gap, outside = residuals(self.P, self.q, self.cones, v, z)
         stationarity = max(stationarity, dual_outside)
         x = self.point(v)
-        length = size_of(K, x)
+        length = size_of(self.request, x)
         far = unit / (2 * FAR_TARGET * length)
         bound = (stationarity + np.sqrt(2.0 * gap)) * unit / length if far <= 1.0 else np.inf
         error = min(step * unit / length, bound)
@@ -125,7 +124,7 @@ class ScaledProblem(NamedTuple):
             return None
         # (of rows with a bounded multiplier the slack is the violation; else auxiliary variables may lag behind x)
         required = np.isinf(self.request.row_bounds) & np.isinf(self.request.sum_bound)
-        violation = relative_violation(K, constraint, x, required)
+        violation = relative_violation(self.request, x, required)
         if not violation <= FEASIBILITY * max(1.0, far):
             return None
         error = max(error, PARALLEL * violation if far <= 1.0 else 0.0) if accurate else INACCURATE + bound
@@ -182,11 +181,6 @@ def _with_relaxations(cones: Cones, columns: Array) -> Cones:
     bounds = SparseMatrix.diagonal(-np.ones(k)).moved(0, cones.matrix.width, left.width)
     A, b = SparseMatrix.stacked([left, bounds]), np.append(cones.b, np.zeros(k))
     return Cones(A, b, np.zeros((b.size, 0)), (*cones.cones, ("nonneg", k)), cones.aux)
-
-
-def size_of(K: ConvexSet, x: Array) -> float:
-    """The unit of x's position: its own size, or K's scale if that is larger."""
-    return max(float(np.abs(x).max()), K.scale)
 
 
 def values_and_slopes(constraint: Constraint, x: Array) -> tuple[Array, Array]:

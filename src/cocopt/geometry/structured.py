@@ -22,8 +22,7 @@ from cocopt.geometry.dense import newton_applies
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
-from cocopt.geometry.problem import Projection, Request, relative_violation
-from cocopt.geometry.scaled import size_of
+from cocopt.geometry.problem import Projection, Request, relative_violation, size_of, with_length
 from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
@@ -138,6 +137,7 @@ def solve_trial(request: Request, methods: Sequence[Method]) -> Projection:
 
     If none does, or where a method reports that there is no point, the least violation decides whether there is one.
     """
+    request = with_length(request)
     polyhedral = request.constraint.affine() is not None and request.K.polyhedral() is not None
     start = None if polyhedral else _start_of_stages(request, VERY_FAR)
     if start is not None:
@@ -209,10 +209,10 @@ def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Me
 def _start_of_stages(request: Request, distance: float) -> Array | None:
     """A point that is nearly feasible, if the target is farther from it, in sizes, and both have conic forms."""
     K, constraint, point, *_ = request
-    if np.abs(point).max() <= distance * K.scale or not (K.conic and constraint.conic):
+    if np.abs(point).max() <= distance * request.scale or not (K.conic and constraint.conic):
         return None
     x, _ = nearly_feasible_point(request)
-    return x if np.abs(point - x).max() > distance * size_of(K, x) else None
+    return x if np.abs(point - x).max() > distance * size_of(request, x) else None
 
 
 def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> Projection:
@@ -220,10 +220,10 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
 
     A step reduces the error of x across the active surfaces, and along curved ones.
     """
-    K, _, point, each, of_sum, *_ = request
+    _, _, point, each, of_sum, *_ = request
     for distance in NEARER:
         for _ in range(MAX_STEPS):
-            size = size_of(K, x)
+            size = size_of(request, x)
             target, tau = nearer_target(point, x, size, distance)
             part = float(tau[0])
             of_rows, of_all = (None if bound is None else part * bound for bound in (each, of_sum))
@@ -248,9 +248,13 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
 def _is_accurate(request: Request, solution: Solution) -> bool:
     """Whether a conic result for a far target has a normal that the target agrees with; others are not examined."""
     K, constraint, point, *_ = request
-    if np.abs(point).max() <= FAR * K.scale or constraint.affine() is not None or not (K.conic and constraint.conic):
+    if (
+        np.abs(point).max() <= FAR * request.scale
+        or constraint.affine() is not None
+        or not (K.conic and constraint.conic)
+    ):
         return True
-    distance, size = float(np.abs(point - solution.point).max()), size_of(K, solution.point)
+    distance, size = float(np.abs(point - solution.point).max()), size_of(request, solution.point)
     return distance <= FAR * size or _is_normal(request, solution.point, solution.multipliers, 10.0 * size / distance)
 
 
@@ -263,13 +267,15 @@ def _is_normal(request: Request, x: Array, multipliers: Array | None, part: floa
     if multipliers is None or not np.isfinite(multipliers).all():
         return True
     slopes = constraint.jacobian_unchecked(x)
-    for sign in (1.0, -1.0):
-        beside = constraint.jacobian_unchecked(x + sign * BESIDE * part * (point - x))
+    step = BESIDE * part * (point - x)
+    uneven = np.abs(step).max() * np.cos(np.arange(x.size))  # (pieces that are equal may stay so along the step)
+    for move in (step, -step, uneven, -uneven):
+        beside = constraint.jacobian_unchecked(x + move)
         if (np.abs(beside - slopes).max(axis=-1) > KINK * np.abs(slopes).max(axis=-1)).any():  # of each row by itself
             return True
     away = point - x - multipliers @ slopes
     moved = K.project_unchecked(x + part * away) - x
-    return bool(np.abs(moved).max() <= NORMAL * part * np.abs(point - x).max() + FEASIBILITY * size_of(K, x))
+    return bool(np.abs(moved).max() <= NORMAL * part * np.abs(point - x).max() + FEASIBILITY * size_of(request, x))
 
 
 def _is_feasible(request: Request, solution: Solution) -> bool:
@@ -277,7 +283,7 @@ def _is_feasible(request: Request, solution: Solution) -> bool:
     K, constraint = request.K, request.constraint
     if not (request.projects and constraint.conic and K.conic):
         return True
-    return isinstance(solution, FeasibleSolution) or relative_violation(K, constraint, solution.point) <= FEASIBILITY
+    return isinstance(solution, FeasibleSolution) or relative_violation(request, solution.point) <= FEASIBILITY
 
 
 def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -> Projection | None:
@@ -300,7 +306,7 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         if least is None or least.value <= 0.0:  # the two contradict each other: nothing is proven
             return None
         # (the rows' terms may be larger at this point than at those above)
-        feasible = relative_violation(K, constraint, least.point) <= FEASIBILITY
+        feasible = relative_violation(request, least.point) <= FEASIBILITY
         violation = 0.0 if feasible else least.value
         relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
     if not feasible and request.infeasible == "raise":  # the point is not asked for

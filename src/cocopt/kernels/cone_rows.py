@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cocopt.kernels._jit import guvectorize
+from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.cone_kinds import NONNEGATIVE, SECOND_ORDER, ZERO
 
 __all__ = ["cone_residuals", "scale_rows", "transpose"]
@@ -37,6 +37,30 @@ def transpose(values, columns, starts, column_starts, new_values, rows):
     column_starts[0] = 0
 
 
+@njit
+def _connect_units(values, columns, starts, ends, row_units, column_units):
+    """Units of variables that have none yet, from others in the same cone without x; whether there were such.
+
+    Thus they are in units of x, whatever the units of the rows; rows that only bound a variable say nothing of it.
+    """
+    found, i = False, 0
+    while i < row_units.size:
+        end = ends[i]
+        if row_units[i] == 0.0:
+            known, unknown = 0.0, False
+            for k in range(starts[i], starts[end]):
+                unit = column_units[columns[k]]
+                known = max(known, abs(values[k]) / unit) if unit > 0.0 else known
+                unknown |= unit == 0.0 and values[k] != 0.0
+            if unknown and known > 0.0:
+                found = True
+                for k in range(starts[i], starts[end]):
+                    if column_units[columns[k]] == 0.0:
+                        column_units[columns[k]] = max(abs(values[k]) / known, 1e-300 if values[k] != 0.0 else 0.0)
+        i = end
+    return found
+
+
 @guvectorize(
     [
         "float64[::1], int64[::1], int64[::1], float64[::1], int64[::1], float64[::1], int64, float64, "
@@ -62,11 +86,16 @@ def scale_rows(values, columns, starts, b, ends, x, n, length, new_values, new_b
                 largest = max(largest, abs(values[k]))
         for r in range(i, end):
             row_units[r] = largest
-        unit = largest if largest > 0.0 else 1.0
-        for k in range(starts[i], starts[end]):
-            if columns[k] >= n:
-                column_units[columns[k]] = max(column_units[columns[k]], abs(values[k]) / unit)
+        if largest > 0.0:
+            for k in range(starts[i], starts[end]):
+                if columns[k] >= n:
+                    column_units[columns[k]] = max(column_units[columns[k]], abs(values[k]) / largest)
         i = end
+    while _connect_units(values, columns, starts, ends, row_units, column_units):
+        pass
+    for k in range(columns.size):  # of variables that nothing connects with the first n
+        if column_units[columns[k]] == 0.0:
+            column_units[columns[k]] = abs(values[k])
     for c in range(n, column_units.size):
         if column_units[c] == 0.0:
             column_units[c] = 1.0

@@ -270,8 +270,13 @@ class ConvexSet(ABC):
 
     @property
     def scale(self) -> float:
-        """A typical length of the set's own data, the unit of relative tolerances."""
+        """A typical length of the set's own data, the unit of relative tolerances; 1 if there is none."""
         return 1.0
+
+    @property
+    def sized(self) -> bool:
+        """Whether the data have a length, the scale. A cone has none, nor has a class that does not define `scale`."""
+        return type(self).scale is not ConvexSet.scale
 
     @property
     def conic(self) -> bool:

@@ -124,9 +124,18 @@ class Box(ConvexSet):
 
     @cached_property
     def scale(self) -> float:
+        return float(self._lengths.max(initial=0.0)) or 1.0
+
+    @property
+    def sized(self) -> bool:
+        return self._lengths.size > 0
+
+    @cached_property
+    def _lengths(self) -> Array:
+        """The bounds that say something of the size of K."""
         bounds = np.abs(np.concatenate([self.lower, self.upper]))
-        bounds = bounds[(bounds > 0) & (bounds < 1e20)]  # beyond 1e20 a bound stands for "none"
-        return float(bounds.max()) if bounds.size else 1.0
+        lengths: Array = bounds[(bounds > 0) & (bounds < 1e20)]  # beyond 1e20 a bound stands for "none"
+        return lengths
 
     def polyhedral(self) -> Polyhedral:
         return self._polyhedral

@@ -104,6 +104,10 @@ class Halfspace(ConvexSet):
     def scale(self) -> float:
         return largest(self._offset)
 
+    @property
+    def sized(self) -> bool:
+        return self._offset != 0.0
+
     def polyhedral(self) -> Polyhedral:
         return self._polyhedral
 

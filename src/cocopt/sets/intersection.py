@@ -86,7 +86,7 @@ class Intersection(ConvexSet):
 
             cones = self.cones()
             assert cones is not None  # see `conic`
-            unit = max(member.scale for member in self.sets)
+            unit = max((member.scale for member in self.sets if member.sized), default=1.0)
             self._deepest = deepest_point(cones, self.dim, unit)
             if self._deepest is not None and self._deepest[1] > -FEASIBILITY * unit:
                 return
@@ -243,8 +243,12 @@ class Intersection(ConvexSet):
 
     @cached_property
     def scale(self) -> float:
-        """The least of the members' scales: a large member shall not hide the violation of a small one."""
-        return min(member.scale for member in self.sets)
+        """The least scale of members that have a size: a large member shall not hide the violation of a small one."""
+        return min((member.scale for member in self.sets if member.sized), default=1.0)
+
+    @property
+    def sized(self) -> bool:
+        return any(member.sized for member in self.sets)
 
     @cached_property
     def conic(self) -> bool:

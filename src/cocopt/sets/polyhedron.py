@@ -112,6 +112,10 @@ class Polyhedron(ConvexSet):
         sizes = np.abs(self._rhs[self._rhs != 0])
         return float(np.median(sizes)) if sizes.size else 1.0
 
+    @property
+    def sized(self) -> bool:
+        return bool(self._rhs.any())
+
     def polyhedral(self) -> Polyhedral:
         """Rows with one entry are bounds, the tightest of each coordinate."""
         return self._polyhedral

@@ -91,7 +91,12 @@ class Product(ConvexSet):
 
     @cached_property
     def scale(self) -> float:
-        return max(part.scale for part in self.sets)
+        """The largest scale of the parts that have a size."""
+        return max((part.scale for part in self.sets if part.sized), default=1.0)
+
+    @property
+    def sized(self) -> bool:
+        return any(part.sized for part in self.sets)
 
     @property
     def conic(self) -> bool:
