@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from reference import optimum
 from scipy.optimize import lsq_linear, nnls
 
 import cocopt
@@ -376,8 +377,12 @@ class Caps(NamedTuple):
         return binds, groups
 
 
-def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None = None) -> str | None:
+def judge(
+    K: Description, g: Description, y: Array, x: Array, caps: Caps | None = None, relaxation: Array | None = None
+) -> str | None:
     """What is wrong with x as the projection of y, or with bounds of the rows' multipliers as its hinge prox; or None.
+
+    With a relaxation, one number per row, it is the projection onto K ∩ {g ≤ relaxation}.
 
     The tolerances are those of docs/design.md:
 
@@ -391,18 +396,15 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
     - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate; and what the rounding of x
       and of the data does to the normals of curved surfaces, `newton_step`.
     - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
-    - where a curved surface is so sharp that its normals turn by a right angle within POSITION, as a parabola does 1e8
-      times as far out as it is wide, no normal is known, and the violation alone is judged.
 
-    There is no allowance for surfaces that touch: their normals are parallel, and some multipliers suit.
+    What does not pass is judged once more, by `judge_by_solution`: by its distance from the solution itself.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
-    here, there = ([*set_blocks(K, at), *constraint_blocks(g, at)] for at in (x, np.full(x.size, set_scale(K))))
-    for i, (part, other) in enumerate(zip(here, there, strict=True)):
-        elsewhere = other.unit if other.unit.shape == part.unit.shape else other.unit[:1]  # (an apex, or none)
-        here[i] = part._replace(unit=np.maximum(part.unit, VANISHING * elsewhere))
-    all_of = stack_blocks(here, x.size)
+    all_of = inequalities(K, g, x)
+    if relaxation is not None:
+        own = all_of.row >= 0
+        all_of.value[own] -= relaxation[all_of.row[own]]
     value, unit, row = all_of.value, all_of.unit, all_of.row
     required = np.ones(value.size, dtype=bool) if caps is None else row < 0
     worst = float(np.max(value[required] / unit[required], initial=0.0))
@@ -417,18 +419,80 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
         error = min(error, position_error(y, x, all_of, share, caps, allowed))
         if error <= allowed:
             return None
-    if is_sharp(all_of, allowed):
+    beside = judge_by_gap(y, x, all_of, size) if relaxation is not None else judge_by_solution(K, g, y, x, caps, size)
+    if beside is None:
         return None
-    return f"not optimal: its position is wrong by {error:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
+    return f"{beside}; Newton's step is {error:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
 
 
-def is_sharp(all_of: Block, allowed: float) -> bool:
-    """Whether a surface that may bind turns by a right angle, about, within the error that is allowed."""
-    return any(
-        float(np.linalg.norm(bend, 2)) * allowed >= float(np.linalg.norm(all_of.gx[i]))
-        for i, bend in all_of.hessian.items()
-        if all_of.value[i] >= -POSITION * all_of.unit[i]
-    )
+def inequalities(K: Description, g: Description, x: Array) -> Block:
+    """All of them at x, in units that do not vanish with x."""
+    here, there = ([*set_blocks(K, at), *constraint_blocks(g, at)] for at in (x, np.full(x.size, set_scale(K))))
+    for i, (part, other) in enumerate(zip(here, there, strict=True)):
+        elsewhere = other.unit if other.unit.shape == part.unit.shape else other.unit[:1]  # (an apex, or none)
+        here[i] = part._replace(unit=np.maximum(part.unit, VANISHING * elsewhere))
+    return stack_blocks(here, x.size)
+
+
+def judge_by_solution(K: Description, g: Description, y: Array, x: Array, caps: Caps | None, size: float) -> str | None:
+    """As `judge`, by the solution to 40 digits; where Newton's method does not find that, by the objective alone.
+
+    Multipliers of what binds at x are not those of the solution where a curved surface turns within the error of x,
+    and then Newton's step from x is no error of its position. From the solution x* it is allowed
+
+    - POSITION·size, the rounding of the target, and what a relative change by ROUNDING of each row and its gradient
+      does to x*, to first order: a program that evaluates rows in doubles knows no more;
+    - an objective ½‖x − y‖² that exceeds the least by no more than `allowed_gap`.
+    """
+    found = optimum.solve(K, g, y, x) if caps is None else optimum.solve(K, g, y, x, caps.of, caps.shared)
+    if found is None:
+        return judge_by_gap(y, x, inequalities(K, g, x), size) if caps is None else "not optimal"
+    distance = float(np.linalg.norm(y - x))
+    error = float(optimum.norm(optimum.exact(x) - found.x))
+    allowed = POSITION * size + ROUNDING * (np.sqrt(x.size) * distance + found.moves)
+    if error > allowed:
+        return f"not optimal: its position is wrong by {error:.3g} where {allowed:.3g} is allowed"
+    if caps is not None:  # (the penalty at x is not known so well as the violation)
+        return None
+    away = optimum.exact(x) - optimum.exact(y)
+    gap, gap_allowed = float(away @ away / 2 - found.value), allowed_gap(size, distance, x.size, found.value_moves)
+    return None if gap <= gap_allowed else f"not optimal: its objective exceeds the least by {gap:.3g}"
+
+
+def allowed_gap(size: float, distance: float, n: int, value_moves: float) -> float:
+    """By how much ½‖x − y‖² may exceed the least where the position is ill-conditioned.
+
+    By what a distance longer by FEASIBILITY·size makes of it: as much as a single row that yields by what it may be
+    violated. And by what rounding changes: the target, and the rows, Σ λ_i of whose terms is ``value_moves``.
+    """
+    return distance * FEASIBILITY * size + ROUNDING * (np.sqrt(n) * distance**2 + value_moves)
+
+
+def judge_by_gap(y: Array, x: Array, all_of: Block, size: float) -> str | None:
+    """As `judge`, by the objective alone, which weak duality bounds from below: for surfaces that touch.
+
+    For all multipliers λ ≥ 0, with r = y − x − Σ λ_i ∇h_i(x), every z of K ∩ {g ≤ 0} has, since the h_i are convex,
+    ½‖z − y‖² ≥ ½‖x − y‖² + Σ λ_i h_i(x) + ½‖z − x‖² − ⟨r, z − x⟩ ≥ ½‖x − y‖² + Σ λ_i h_i(x) − ½‖r‖². Where rows are
+    violated at x, {h ≤ h(x)} takes the place of {h ≤ 0}. Auxiliary variables are no farther off than their rows' units.
+    """
+    n, distance = x.size, float(np.linalg.norm(y - x))
+    value, unit, gx, gu = all_of.value, all_of.unit, all_of.gx, all_of.gu
+    weight = power_of_two(1e8)  # what is left of their equations is to be as good as nothing
+    target, low = np.zeros(n + gu.shape[1]), np.zeros(n + gu.shape[1])
+    target[:n], low[:n] = y - x, two_sum(y, -x)[1]
+    gap, allowed = np.inf, 0.0
+    for share in (BINDS, POSITION):
+        binds = value >= -share * unit
+        if not binds.any():
+            continue
+        multipliers, left = best_multipliers(np.hstack([gx, weight * gu])[binds], target, low)
+        outside = float(np.abs(left[n:]).sum()) / weight * float(unit.max())
+        slack = float(multipliers @ np.maximum(-value[binds], 0.0))
+        gap = 0.5 * float(left[:n] @ left[:n]) + outside + slack
+        allowed = allowed_gap(size, distance, n, float(multipliers @ unit[binds]))
+        if gap <= allowed:
+            return None
+    return f"not optimal: its objective may exceed the least by {gap:.3g} where {allowed:.3g} is allowed"
 
 
 def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps | None, allowed: float) -> float:
