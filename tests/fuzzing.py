@@ -987,12 +987,12 @@ def touching(K: Description, a: Array) -> Array | None:
             p = np.where(a > 0, K[2], np.where(a < 0, K[1], np.clip(0.0, K[1], K[2])))
             return p if np.isfinite(p).all() else None
         case "Ball":
-            return K[1] + K[2] * a
+            return K[1] + K[2] * a / max(float(np.linalg.norm(a)), 1e-300)
         case "L1Ball":
             i = int(np.argmax(np.abs(a)))
             return K[1] + K[2] * np.sign(a[i]) * np.eye(a.size)[i]
         case "Ellipsoid":
-            return K[1] + K[2] @ a / np.sqrt(a @ K[2] @ a)
+            return K[1] + K[2] @ a / max(float(np.sqrt(a @ K[2] @ a)), 1e-300)
         case "Simplex":
             return K[2] * np.eye(a.size)[int(np.argmax(a))]
         case "Orthant":
