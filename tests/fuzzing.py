@@ -1,28 +1,36 @@
 """Random projections over the whole table of sets and constraints, and a judge that shares no code with the package.
 
-    python tests/fuzzing.py --seed 0 --count 100000
+    python tests/fuzzing.py --seed 0 --count 100000 --jobs 2 --kept parts.jsonl
 
-prints how many projections of which kind were judged, and for each failure the call that reproduces it.
+prints for each failure the call that reproduces it and, at the end, how many projections of which kind were judged.
+After an interruption the same command continues.
 
 A case is made from its seed alone. Whether K ∩ {g ≤ 0} is empty is known by construction: a point z of both, or a
 hyperplane between them. A returned x is judged by its optimality conditions: it is feasible, and point − x is a
 combination, with multipliers ≥ 0, of the gradients of what binds at x. Multipliers come from non-negative least
-squares; values and the residual are computed in double-double arithmetic (Dekker 1971).
+squares; values and the residual are computed in double-double arithmetic (Dekker 1971). What does not pass is compared
+with the solution to 40 digits.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import concurrent.futures
+import json
 import sys
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from reference import optimum
 from scipy.optimize import lsq_linear, nnls
+from scipy.sparse import csr_array
 
 import cocopt
 from cocopt import constraints
@@ -248,8 +256,10 @@ def constraint_blocks(g: Description, x: Array, first: int = 0) -> list[Block]:
     n, size = x.size, length(x)
     eye = np.eye(n)
     match g[0]:
-        case "Affine":
+        case "Affine" | "SparseAffine":
             return [linear_rows(g[1], g[2], x, first + np.arange(len(g[2])))]
+        case "Soft":
+            return constraint_blocks(g[1], x, first)
         case "Equality":
             rows = first + np.arange(len(g[2]))
             return [linear_rows(g[1], g[2], x, rows), linear_rows(-g[1], -g[2], x, rows)]
@@ -326,7 +336,9 @@ def constraint_blocks(g: Description, x: Array, first: int = 0) -> list[Block]:
 def row_count(g: Description) -> int:
     if g[0] == "Stack":
         return sum(row_count(part) for part in g[1])
-    return len(g[2]) if g[0] in ("Affine", "Equality") else 1
+    if g[0] == "Soft":
+        return row_count(g[1])
+    return len(g[2]) if g[0] in ("Affine", "SparseAffine", "Equality") else 1
 
 
 # ------------------------------------------------------------------------------------------------------- the judge
@@ -376,8 +388,12 @@ class Caps(NamedTuple):
         return binds, groups
 
 
-def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None = None) -> str | None:
+def judge(
+    K: Description, g: Description, y: Array, x: Array, caps: Caps | None = None, relaxation: Array | None = None
+) -> str | None:
     """What is wrong with x as the projection of y, or with bounds of the rows' multipliers as its hinge prox; or None.
+
+    With a relaxation, one number per row, it is the projection onto K ∩ {g ≤ relaxation}.
 
     The tolerances are those of docs/design.md:
 
@@ -391,18 +407,15 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
     - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate; and what the rounding of x
       and of the data does to the normals of curved surfaces, `newton_step`.
     - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
-    - where a curved surface is so sharp that its normals turn by a right angle within POSITION, as a parabola does 1e8
-      times as far out as it is wide, no normal is known, and the violation alone is judged.
 
-    There is no allowance for surfaces that touch: their normals are parallel, and some multipliers suit.
+    What does not pass is judged once more, by `judge_by_solution`: by its distance from the solution itself.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
-    here, there = ([*set_blocks(K, at), *constraint_blocks(g, at)] for at in (x, np.full(x.size, set_scale(K))))
-    for i, (part, other) in enumerate(zip(here, there, strict=True)):
-        elsewhere = other.unit if other.unit.shape == part.unit.shape else other.unit[:1]  # (an apex, or none)
-        here[i] = part._replace(unit=np.maximum(part.unit, VANISHING * elsewhere))
-    all_of = stack_blocks(here, x.size)
+    all_of = inequalities(K, g, x)
+    if relaxation is not None:
+        own = all_of.row >= 0
+        all_of.value[own] -= relaxation[all_of.row[own]]
     value, unit, row = all_of.value, all_of.unit, all_of.row
     required = np.ones(value.size, dtype=bool) if caps is None else row < 0
     worst = float(np.max(value[required] / unit[required], initial=0.0))
@@ -417,18 +430,105 @@ def judge(K: Description, g: Description, y: Array, x: Array, caps: Caps | None 
         error = min(error, position_error(y, x, all_of, share, caps, allowed))
         if error <= allowed:
             return None
-    if is_sharp(all_of, allowed):
+    beside = judge_by_gap(y, x, all_of, size) if relaxation is not None else judge_by_solution(K, g, y, x, caps, size)
+    if beside is None:
         return None
-    return f"not optimal: its position is wrong by {error:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
+    return f"{beside}; Newton's step is {error:.3g} where {allowed:.3g} is allowed (distance {distance:.3g})"
 
 
-def is_sharp(all_of: Block, allowed: float) -> bool:
-    """Whether a surface that may bind turns by a right angle, about, within the error that is allowed."""
-    return any(
-        float(np.linalg.norm(bend, 2)) * allowed >= float(np.linalg.norm(all_of.gx[i]))
-        for i, bend in all_of.hessian.items()
-        if all_of.value[i] >= -POSITION * all_of.unit[i]
-    )
+def judge_nearest(K: Description, g: Description, y: Array, x: Array, nearest: Nearest) -> str | None:
+    """As `judge`, of x as the point nearest to y of those that violate g least.
+
+    It may violate the rows that yield by the least violation and FEASIBILITY of their terms. With these relaxed by
+    what they are violated at x, it is to be the projection; where K and the rows touch in a single point, so that
+    its position is ill-posed, it is to be as near to y as that, but for `allowed_gap`.
+    """
+    if not np.isfinite(x).all():
+        return "x is not finite"
+    all_of = inequalities(K, g, x)
+    own = all_of.row >= 0
+    limit = np.zeros(own.size)
+    limit[own] = np.where(nearest.yields, nearest.least, 0.0)[all_of.row[own]]
+    worst = float(np.max((all_of.value - limit) / all_of.unit))
+    if worst > 1.01 * FEASIBILITY:
+        return f"infeasible: a least violation of {nearest.least:.3g} is exceeded by {worst:.3g} of its unit"
+    if nearest.only is not None:
+        size, away, least = max(float(np.abs(x).max()), set_scale(K)), y - x, y - nearest.only
+        gap = 0.5 * float((nearest.only - x) @ (away + least))  # ½‖y − x‖² − ½‖y − p‖², without cancellation
+        allowed = allowed_gap(size, float(np.linalg.norm(least)), x.size, 0.0)
+        return None if gap <= allowed else f"not optimal: its objective exceeds the least by {gap:.3g}"
+    violated = max(float(all_of.value[limit > 0].max()), 0.0)
+    return judge(K, g, y, x, relaxation=np.where(nearest.yields, violated, 0.0))
+
+
+def inequalities(K: Description, g: Description, x: Array) -> Block:
+    """All of them at x, in units that do not vanish with x."""
+    here, there = ([*set_blocks(K, at), *constraint_blocks(g, at)] for at in (x, np.full(x.size, set_scale(K))))
+    for i, (part, other) in enumerate(zip(here, there, strict=True)):
+        elsewhere = other.unit if other.unit.shape == part.unit.shape else other.unit[:1]  # (an apex, or none)
+        here[i] = part._replace(unit=np.maximum(part.unit, VANISHING * elsewhere))
+    return stack_blocks(here, x.size)
+
+
+def judge_by_solution(K: Description, g: Description, y: Array, x: Array, caps: Caps | None, size: float) -> str | None:
+    """As `judge`, by the solution to 40 digits; where Newton's method does not find that, by the objective alone.
+
+    Multipliers of what binds at x are not those of the solution where a curved surface turns within the error of x,
+    and then Newton's step from x is no error of its position. From the solution x* it is allowed
+
+    - POSITION·size, the rounding of the target, and what a relative change by ROUNDING of each row and its gradient
+      does to x*, to first order: a program that evaluates rows in doubles knows no more;
+    - an objective ½‖x − y‖² that exceeds the least by no more than `allowed_gap`.
+    """
+    found = optimum.solve(K, g, y, x) if caps is None else optimum.solve(K, g, y, x, caps.of, caps.shared)
+    if found is None:
+        return judge_by_gap(y, x, inequalities(K, g, x), size) if caps is None else "not optimal"
+    distance = float(np.linalg.norm(y - x))
+    error = float(optimum.norm(optimum.exact(x) - found.x))
+    allowed = POSITION * size + ROUNDING * (np.sqrt(x.size) * distance + found.moves)
+    if error > allowed:
+        return f"not optimal: its position is wrong by {error:.3g} where {allowed:.3g} is allowed"
+    if caps is not None:  # (the penalty at x is not known so well as the violation)
+        return None
+    away = optimum.exact(x) - optimum.exact(y)
+    gap, gap_allowed = float(away @ away / 2 - found.value), allowed_gap(size, distance, x.size, found.value_moves)
+    return None if gap <= gap_allowed else f"not optimal: its objective exceeds the least by {gap:.3g}"
+
+
+def allowed_gap(size: float, distance: float, n: int, value_moves: float) -> float:
+    """By how much ½‖x − y‖² may exceed the least where the position is ill-conditioned.
+
+    By what a distance longer by FEASIBILITY·size makes of it: as much as a single row that yields by what it may be
+    violated. And by what rounding changes: the target, and the rows, Σ λ_i of whose terms is ``value_moves``.
+    """
+    return distance * FEASIBILITY * size + ROUNDING * (np.sqrt(n) * distance**2 + value_moves)
+
+
+def judge_by_gap(y: Array, x: Array, all_of: Block, size: float) -> str | None:
+    """As `judge`, by the objective alone, which weak duality bounds from below: for surfaces that touch.
+
+    For all multipliers λ ≥ 0, with r = y − x − Σ λ_i ∇h_i(x), every z of K ∩ {g ≤ 0} has, since the h_i are convex,
+    ½‖z − y‖² ≥ ½‖x − y‖² + Σ λ_i h_i(x) + ½‖z − x‖² − ⟨r, z − x⟩ ≥ ½‖x − y‖² + Σ λ_i h_i(x) − ½‖r‖². Where rows are
+    violated at x, {h ≤ h(x)} takes the place of {h ≤ 0}. Auxiliary variables are no farther off than their rows' units.
+    """
+    n, distance = x.size, float(np.linalg.norm(y - x))
+    value, unit, gx, gu = all_of.value, all_of.unit, all_of.gx, all_of.gu
+    weight = power_of_two(1e8)  # what is left of their equations is to be as good as nothing
+    target, low = np.zeros(n + gu.shape[1]), np.zeros(n + gu.shape[1])
+    target[:n], low[:n] = y - x, two_sum(y, -x)[1]
+    gap, allowed = np.inf, 0.0
+    for share in (BINDS, POSITION):
+        binds = value >= -share * unit
+        if not binds.any():
+            continue
+        multipliers, left = best_multipliers(np.hstack([gx, weight * gu])[binds], target, low)
+        outside = float(np.abs(left[n:]).sum()) / weight * float(unit.max())
+        slack = float(multipliers @ np.maximum(-value[binds], 0.0))
+        gap = 0.5 * float(left[:n] @ left[:n]) + outside + slack
+        allowed = allowed_gap(size, distance, n, float(multipliers @ unit[binds]))
+        if gap <= allowed:
+            return None
+    return f"not optimal: its objective may exceed the least by {gap:.3g} where {allowed:.3g} is allowed"
 
 
 def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps | None, allowed: float) -> float:
@@ -535,8 +635,19 @@ def newton_step(columns: Array, multipliers: Array, left: Array, hessians: list[
 # ---------------------------------------------------------------------------------------------------- random cases
 
 
+class Nearest(NamedTuple):
+    """Of an empty round: the least violation that the rows have in common, and which of them may have it."""
+
+    least: float
+    yields: Flags  # (rows,)
+    only: Array | None  # the one point that violates them so little, where it is known to be the only one
+
+
 class Case(NamedTuple):
-    """One call: K, one g and target per trial, bounds of the multipliers, and whether K ∩ {g ≤ 0} has a point."""
+    """One call: K, one g and target per trial, bounds of the multipliers, and whether K ∩ {g ≤ 0} has a point.
+
+    A single g is that of all trials.
+    """
 
     K: Description
     g: list[Description]
@@ -545,6 +656,8 @@ class Case(NamedTuple):
     feasible: bool
     unchanged: bool  # whether the targets are feasible, strictly
     label: str
+    traits: tuple[str, ...] = ()
+    nearest: Nearest | None = None
 
 
 SETS = (
@@ -553,6 +666,7 @@ SETS = (
 )  # fmt: skip
 CURVED = ("NormBall", "Diagonal", "Quadratic", "SecondOrder", "LogSumExp")
 PIECEWISE = ("Equality", "Norm1", "NormInf", "CVaR")
+KINDS = ("Affine", "SparseAffine", *CURVED, *PIECEWISE)
 ROWS = (1, 2, 4, 8, 20, 60, 150, 300)
 
 
@@ -615,8 +729,13 @@ def _adding_up(p: Array, whole: float) -> Array:
     return p
 
 
-def random_constraint(kind: str, z: Array, s: float, slack: float, rng: np.random.Generator) -> Description:
-    """A constraint with g(z) = −slack·s times its slope, about."""
+def random_constraint(
+    kind: str, z: Array, s: float, slack: float, rng: np.random.Generator, rounded: bool = False
+) -> Description:
+    """A constraint with g(z) = −slack·s times its slope, about.
+
+    The matrix of a Quadratic is semidefinite as it stands: its factor has few digits, unless it is to be rounded.
+    """
     n = z.size
     match kind:
         case "Affine":
@@ -630,7 +749,11 @@ def random_constraint(kind: str, z: Array, s: float, slack: float, rng: np.rando
                 if kind == "Diagonal"
                 else rng.normal(size=(rng.integers(1, n + 1), n))
             )
-            P, q = F.T @ F / s**2, rng.normal(size=n) / s
+            if rounded:
+                P, q = F.T @ F / s**2, rng.normal(size=n) / s
+            else:
+                F = np.round(1024.0 * F) / 1024.0
+                P, q = F.T @ F / power_of_two(s) ** 2, rng.normal(size=n) / s
             return ("Quadratic", (P + P.T) / 2, q, float(-(0.5 * z @ P @ z + q @ z) - slack))
         case "SecondOrder":
             A, b, c = rng.normal(size=(rng.integers(1, n + 2), n)), s * rng.normal(), 0.3 * rng.normal(size=n)
@@ -700,13 +823,17 @@ def support(K: Description, a: Array) -> float:
     return np.inf
 
 
-def random_case(seed: int, ordinary: bool = False) -> Case:
-    """The case of this number; ordinary ones are smaller, nearer, and more often affine: they take a tenth as long."""
+def random_case(seed: int, ordinary: bool = False, varied: bool = True) -> Case:
+    """The case of this number; ordinary ones are smaller, nearer, and more often affine: they take a tenth as long.
+
+    Cases that are not varied are those that were drawn before there were `Variations`.
+    """
     rng = np.random.default_rng(seed)
+    variations = Variations(np.random.default_rng([seed, 1]), varied)
     kind = str(rng.choice(SETS))
     dims = [1, 2, 3, 5, 10, 10, 10] if ordinary else [1, 2, 3, 5, 10, 30, 100]
     n = int(rng.choice(dims, p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.08, 0.02]))
-    s = 10.0 ** int(rng.choice([0, 0, 0, -6, -3, 3, 6]))
+    s = variations.size(10.0 ** int(rng.choice([0, 0, 0, -6, -3, 3, 6])))
     K, z = random_set(kind, n, s, rng)
     slack = float(rng.choice([0.1, 0.1, 0.01, 1.0, 0.0]))
     affine = rng.random() < (0.75 if ordinary else 0.45)
@@ -719,27 +846,22 @@ def random_case(seed: int, ordinary: bool = False) -> Case:
     def one() -> Description:
         if affine:
             return random_rows(z, s, slack, rows, rng)
-        part = random_constraint(name, z, s, slack, rng)
+        part = random_constraint(name, z, s, slack, rng, rounded=not varied)
         if not stacked:
             return part
-        other = random_constraint(str(rng.choice(["Affine", *CURVED, *PIECEWISE])), z, s, slack, rng)
+        other = random_constraint(
+            str(rng.choice(["Affine", *CURVED, *PIECEWISE])), z, s, slack, rng, rounded=not varied
+        )
         return ("Stack", [part, other])
 
     g = [one() for _ in range(trials)]
     feasible = True
     if rng.random() < 0.08:  # beyond a hyperplane that K is behind
-        a = rng.normal(size=n)
-        a /= np.linalg.norm(a)
-        level = support(K, a)
-        if np.isfinite(level):
-            feasible, gap = False, s * 10.0 ** rng.uniform(-4.0, 1.0) + 1e-5 * abs(level)
-            if affine:
-                g = [("Affine", np.vstack([part[1], -a]), np.append(part[2], -(level + gap))) for part in g]
-            else:
-                radius = s * rng.uniform(0.1, 2.0)
-                g = [("NormBall", a * (level + gap + radius), radius)]
+        apart = separated(K, g, s, affine, rng)
+        feasible, g = apart is None, apart or g
     distances = [-3, -1, 0, 0, 0, 1, 2, 3, 6, 9, 12, 15, 18]
-    distance = s * 10.0 ** float(rng.choice(distances[:8] if ordinary and not affine else distances))
+    power = int(rng.choice(distances[:8] if ordinary and not affine else distances))
+    distance = s * 10.0**power
     y = z + distance * rng.normal(size=(trials, n))
     unchanged = False
     inside = all((part.value < -1e-6 * part.unit)[part.row >= 0].all() for h in g for part in constraint_blocks(h, z))
@@ -750,9 +872,159 @@ def random_case(seed: int, ordinary: bool = False) -> Case:
         caps = Caps(s * 10.0 ** rng.uniform(-3.0, 1.0, size=row_count(g[0])), False)
         if rng.random() < 0.5:
             caps = Caps(caps.of[0], True)
+    nearest = None
+    if feasible and not unchanged and caps is None:
+        K, g, y, nearest = variations.of(K, g, y, z, s, distance)
     label = f"{kind} ∩ {name}{'+' if stacked else ''}{'' if feasible else ' (empty)'}"
     label += "" if caps is None else " (prox of the sum)" if caps.shared else " (prox)"
-    return Case(K, g, y, caps, feasible, unchanged, label)
+    case = Case(K, g, y, caps, feasible, unchanged, label, nearest=nearest)
+    return case._replace(traits=traits_of(case, s, power))
+
+
+def separated(
+    K: Description, g: list[Description], s: float, affine: bool, rng: np.random.Generator
+) -> list[Description] | None:
+    """Constraints beyond a hyperplane that K is behind; None if none is known."""
+    n = len(g[0][1][0]) if affine else dimension(K)
+    a = rng.normal(size=n)
+    a /= np.linalg.norm(a)
+    level = support(K, a)
+    if not np.isfinite(level):
+        return None
+    gap = s * 10.0 ** rng.uniform(-4.0, 1.0) + 1e-5 * abs(level)
+    if affine:
+        return [("Affine", np.vstack([part[1], -a]), np.append(part[2], -(level + gap))) for part in g]
+    radius = s * rng.uniform(0.1, 2.0)
+    return [("NormBall", a * (level + gap + radius), radius)]
+
+
+def dimension(K: Description) -> int:
+    """The number of its coordinates."""
+    match K[0]:
+        case "Space" | "Orthant" | "Simplex" | "CappedSimplex":
+            return int(K[1])
+        case "Polyhedron":
+            return int(K[1].shape[1])
+        case "Product":
+            return sum(K[2])
+        case "Intersection":
+            return dimension(K[1][0])
+    return int(K[1].size)
+
+
+class Variations:
+    """What is drawn after a case, by random numbers of its own: scales, sparse and soft rows, batches, empty rounds."""
+
+    def __init__(self, rng: np.random.Generator, used: bool) -> None:
+        self.rng, self.used = rng, used
+
+    def size(self, s: float) -> float:
+        """This one, or the twentieth power of 2 or of 1/2."""
+        return float(2.0 ** self.rng.choice([-20, 20])) if self.used and self.rng.random() < 0.15 else s
+
+    def of(
+        self, K: Description, g: list[Description], y: Array, z: Array, s: float, distance: float
+    ) -> tuple[Description, list[Description], Array, Nearest | None]:
+        """K, g, the targets, and the least violation where the round is made empty; z is a feasible point."""
+        if not self.used:
+            return K, g, y, None
+        rng, drawn = self.rng, self.rng.random()
+        affine = g[0][0] == "Affine"
+        if drawn < 0.12:
+            found = nearest_round(K, z, s, rng)
+            if found is not None:
+                target = found[1] + distance * rng.normal(size=(1, z.size))
+                return K, [found[0]], target, found[2]
+        elif drawn < 0.3 and affine:
+            A, b = g[0][1:]
+            kept = np.where(rng.random(A.shape) < 0.4, A, 0.0)
+            with np.errstate(invalid="ignore"):
+                g = [("SparseAffine", kept, b - (A - kept) @ z)]
+        elif drawn < 0.45 and g[0][0] == "Stack":
+            part = int(rng.integers(2))
+            parts = [("Soft", h) if i == part else h for i, h in enumerate(g[0][1])]
+            g = [("Stack", parts)]
+        elif drawn < 0.6 and not affine:
+            y = np.vstack([y, z + distance * rng.normal(size=(4, z.size))])
+        return K, g, y, None
+
+
+def nearest_round(
+    K: Description, z: Array, s: float, rng: np.random.Generator
+) -> tuple[Description, Array, Nearest] | None:
+    """A constraint that misses K by a known gap, the point of K next to it, and which rows yield; or None.
+
+    The gap is beyond a hyperplane that touches K at that point p: a halfspace, or a ball whose nearest point is p.
+    Other rows, satisfied at p, may stand beside it; where it is soft, these are hard.
+    """
+    n = z.size
+    a = rng.normal(size=n) if rng.random() < 0.7 else rng.choice([-1.0, 1.0]) * np.eye(n)[rng.integers(n)]
+    a /= np.linalg.norm(a)
+    p = touching(K, a)
+    if p is None:
+        return None
+    gap = s * 10.0 ** rng.uniform(-3.0, 1.0)
+    if rng.random() < 0.5:
+        apart: Description = ("Affine", -a[None], np.array([-(float(a @ p) + gap)]))
+    else:
+        radius = s * rng.uniform(0.1, 2.0)
+        apart = ("NormBall", p + (gap + radius) * a, radius)
+    drawn = rng.random()
+    only = p if apart[0] == "NormBall" or K[0] in ("Ball", "Ellipsoid") else None
+    if drawn < 0.4:
+        return apart, p, Nearest(gap, np.ones(1, dtype=bool), only)
+    kind = str(rng.choice(["Affine", "NormBall", "Quadratic", "NormInf"]))
+    beside = random_constraint(kind, p, s, float(rng.choice([0.1, 1.0])), rng)
+    soft = drawn < 0.7
+    rows = np.append(np.full(row_count(beside), not soft), True)
+    return ("Stack", [beside, ("Soft", apart) if soft else apart]), p, Nearest(gap, rows, only)
+
+
+def touching(K: Description, a: Array) -> Array | None:
+    """A point of K where ⟨a, x⟩ is largest; None if there is none, or none is known."""
+    match K[0]:
+        case "Box":
+            p = np.where(a > 0, K[2], np.where(a < 0, K[1], np.clip(0.0, K[1], K[2])))
+            return p if np.isfinite(p).all() else None
+        case "Ball":
+            return K[1] + K[2] * a / max(float(np.linalg.norm(a)), 1e-300)
+        case "L1Ball":
+            i = int(np.argmax(np.abs(a)))
+            return K[1] + K[2] * np.sign(a[i]) * np.eye(a.size)[i]
+        case "Ellipsoid":
+            return K[1] + K[2] @ a / max(float(np.sqrt(a @ K[2] @ a)), 1e-300)
+        case "Simplex":
+            return K[2] * np.eye(a.size)[int(np.argmax(a))]
+        case "Orthant":
+            return np.zeros(a.size) if (a <= 0).all() else None
+        case "Product":
+            starts = np.cumsum([0, *K[2]])
+            parts = [touching(part, a[i:j]) for part, i, j in zip(K[1], starts[:-1], starts[1:], strict=True)]
+            return None if any(p is None for p in parts) else np.concatenate(parts)
+    return None
+
+
+def traits_of(case: Case, s: float, power: int) -> tuple[str, ...]:
+    """What is counted of a case besides K and the constraint."""
+    return (
+        f"{case.y.shape[1]} dimensions",
+        f"size 2^{np.log2(s):+.0f}" if abs(np.log2(s)) == 20 else f"size {s:.0e}",
+        f"distance 1e{power:+d} sizes",
+        "a batch" if len(case.y) > 1 else "one point",
+        "hinge prox" if case.caps is not None else "nearest point of an empty round" if case.nearest is not None
+        else "empty round" if not case.feasible else "feasible target" if case.unchanged else "projection",
+    )  # fmt: skip
+
+
+def members(g: Description) -> list[str]:
+    """The kinds of a constraint and, of a Stack, of its parts."""
+    if g[0] == "Stack":
+        return ["Stack", *(kind for part in g[1] for kind in members(part))]
+    if g[0] == "Soft":
+        return ["Soft", *members(g[1])]
+    if g[0] == "Quadratic" and not np.any(g[1] - np.diag(np.diag(g[1]))):
+        return ["Diagonal"]
+    return [g[0]]
 
 
 # -------------------------------------------------------------------------------------------------------- the calls
@@ -774,19 +1046,17 @@ def build_constraint(g: list[Description]) -> Any:
     kind, *arguments = g[0]
     if kind == "Stack":
         return constraints.Stack([build_constraint([part]) for part in arguments[0]])
+    if kind == "Soft":
+        return constraints.Soft(build_constraint(arguments))
+    if kind == "SparseAffine":
+        return constraints.Affine(csr_array(arguments[0]), arguments[1])
     return getattr(constraints, kind)(*arguments)
 
 
 def failures(case: Case) -> list[str]:
     """What is wrong with the package's answer, trial by trial."""
-    K, g = build_set(case.K), build_constraint(case.g)
-    y = case.y if len(case.g) > 1 else case.y[0]
     try:
-        if case.caps is None:
-            x = cocopt.project(K, g, y)
-        else:
-            cap: Any = "sum" if case.caps.shared else "each"
-            x = cocopt.hinge_prox(K, g, y, weight=2.0 * case.caps.of, rho=1.0, cap=cap)
+        x = answer(case)
     except InfeasibleRound as error:
         return [f"a feasible round was called empty: {error}"] if case.feasible else []
     except CocoptError as error:
@@ -795,15 +1065,28 @@ def failures(case: Case) -> list[str]:
         return [f"{type(error).__name__}: {error}"]
     if not case.feasible:
         return ["an empty round was projected onto"]
-    x = np.atleast_2d(x)
     if case.unchanged and not np.array_equal(x, case.y):
         return [f"a feasible target was moved by {np.abs(x - case.y).max():.3g}"]
     if case.unchanged:
         return []
+    g = case.g * len(case.y) if len(case.g) == 1 else case.g
     found = [
-        judge(case.K, part, target, point, case.caps) for part, target, point in zip(case.g, case.y, x, strict=True)
+        judge(case.K, part, target, point, case.caps)
+        if case.nearest is None
+        else judge_nearest(case.K, part, target, point, case.nearest)
+        for part, target, point in zip(g, case.y, x, strict=True)
     ]
     return [text for text in found if text is not None]
+
+
+def answer(case: Case) -> Array:
+    """What the package finds, (trials, n)."""
+    K, g = build_set(case.K), build_constraint(case.g)
+    y = case.y if len(case.y) > 1 else case.y[0]
+    if case.caps is not None:
+        cap: Any = "sum" if case.caps.shared else "each"
+        return np.atleast_2d(cocopt.hinge_prox(K, g, y, weight=2.0 * case.caps.of, rho=1.0, cap=cap))
+    return np.atleast_2d(cocopt.project(K, g, y, infeasible="raise" if case.nearest is None else "nearest"))
 
 
 class Summary(NamedTuple):
@@ -812,14 +1095,16 @@ class Summary(NamedTuple):
     count: int
     kinds: collections.Counter[str]
     failed: list[tuple[int, str, str]]
+    calls: collections.Counter[tuple[str, str]]  # of each set with each kind of constraint, ("", trait) for traits
 
 
-def run(first: int, count: int, ordinary: bool = False) -> Summary:
-    """Judges cases from a seed on until so many projections were made."""
+def run(first: int, count: int, ordinary: bool = False, cases: int = sys.maxsize) -> Summary:
+    """Judges cases from a seed on until so many projections, or so many cases, were made."""
     made, kinds, failed, seed = 0, collections.Counter[str](), [], first
+    calls: collections.Counter[tuple[str, str]] = collections.Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        while made < count:
+        while made < count and seed < first + cases:
             case = random_case(seed, ordinary)
             try:
                 failed += [(seed, case.label, text) for text in failures(case)[:1]]
@@ -827,8 +1112,55 @@ def run(first: int, count: int, ordinary: bool = False) -> Summary:
                 failed.append((seed, case.label, traceback.format_exc(limit=-2)))
             made += len(case.y)
             kinds[case.label] += len(case.y)
+            calls.update((case.K[0], kind) for kind in set(members(case.g[0])))
+            calls.update(("", trait) for trait in case.traits)
             seed += 1
-    return Summary(made, kinds, failed)
+    return Summary(made, kinds, failed, calls)
+
+
+PART = 100  # cases that are judged, and kept on disk, together
+
+
+def judge_part(first: int, ordinary: bool) -> Summary:
+    return run(first, sys.maxsize, ordinary, PART)
+
+
+def in_parts(first: int, count: int, ordinary: bool, jobs: int, kept: Path | None) -> Iterator[tuple[int, Summary]]:
+    """The parts from a seed on until so many projections were judged, in order; what is kept is not made again."""
+    done: dict[int, Summary] = {}
+    if kept is not None and kept.exists():
+        for line in kept.read_text().splitlines():
+            start, made, kinds, failed, calls = json.loads(line)
+            pairs = {(K, kind): number for K, kind, number in calls}
+            failures_of = [(int(seed), str(label), str(text)) for seed, label, text in failed]
+            done[start] = Summary(made, collections.Counter(kinds), failures_of, collections.Counter(pairs))
+    with concurrent.futures.ProcessPoolExecutor(jobs) as executor:
+        ahead: dict[int, concurrent.futures.Future[Summary]] = {}
+        made, start = 0, first
+        while made < count:
+            for later in range(start, start + PART * jobs, PART):
+                if later not in done and later not in ahead:
+                    ahead[later] = executor.submit(judge_part, later, ordinary)
+            if start not in done:
+                done[start] = found = ahead.pop(start).result()
+                if kept is not None:
+                    calls = [(K, kind, number) for (K, kind), number in found.calls.items()]
+                    with kept.open("a") as file:
+                        file.write(json.dumps([start, found.count, found.kinds, found.failed, calls]) + "\n")
+            made += done[start].count
+            yield start, done[start]
+            start += PART
+        for future in ahead.values():
+            future.cancel()
+
+
+def coverage(calls: collections.Counter[tuple[str, str]]) -> str:
+    """How many calls there were of each set with each kind of constraint, and of the other traits of a case."""
+    kinds = [*KINDS, "Stack", "Soft"]
+    lines = [" " * 13 + " ".join(f"{kind[:8]:>8}" for kind in kinds)]
+    lines += [f"{K:13}" + " ".join(f"{calls[K, kind]:8d}" for kind in kinds) for K in SETS]
+    traits = sorted((trait, number) for (K, trait), number in calls.items() if not K)
+    return "\n".join([*lines, *(f"{number:8d} {trait}" for trait, number in traits)])
 
 
 def main() -> int:
@@ -836,23 +1168,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="random projections, judged by their optimality conditions")
     parser.add_argument("--seed", type=int, default=0, help="the number of the first case")
     parser.add_argument("--count", type=int, default=3000, help="how many projections to make")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--kept", type=Path, help="a file of what was judged: the same command continues from it")
     parser.add_argument("--kinds", action="store_true", help="also list how many of each kind were made")
     parser.add_argument("--ordinary", action="store_true", help="smaller and nearer cases, as in the fast tests")
     arguments = parser.parse_args()
-    start = time.monotonic()
-    summary = run(arguments.seed, arguments.count, arguments.ordinary)
-    for seed, label, text in summary.failed:
-        print(f"seed {seed}: {label}: {text}")
-        call = f"fuzzing.random_case({seed}, {arguments.ordinary})"
-        print(f"    PYTHONPATH=tests python -c 'import fuzzing; print(fuzzing.failures({call}))'")
+    start, made, failed = time.monotonic(), 0, 0
+    kinds, calls = collections.Counter[str](), collections.Counter[tuple[str, str]]()
+    for first, part in in_parts(arguments.seed, arguments.count, arguments.ordinary, arguments.jobs, arguments.kept):
+        for seed, label, text in part.failed:
+            print(f"seed {seed}: {label}: {text}")
+            call = f"fuzzing.random_case({seed}, {arguments.ordinary})"
+            print(f"    PYTHONPATH=tests python -c 'import fuzzing; print(fuzzing.failures({call}))'", flush=True)
+        made, failed = made + part.count, failed + len(part.failed)
+        kinds += part.kinds
+        calls += part.calls
+        print(f"{made} projections, seeds to {first + PART}, {time.monotonic() - start:.0f} s", file=sys.stderr)
     if arguments.kinds:
-        for label, made in summary.kinds.most_common():
-            print(f"{made:8d} {label}")
+        for label, number in kinds.most_common():
+            print(f"{number:8d} {label}")
+    print(coverage(calls))
     print(
-        f"{summary.count} projections of {len(summary.kinds)} kinds in {time.monotonic() - start:.0f} s, "
-        f"{len(summary.failed)} failures"
+        f"{made} projections of {len(kinds)} kinds in {time.monotonic() - start:.0f} s, {failed} failures: "
+        f"in {sum(calls['', trait] for trait in ('a batch', 'one point'))} calls"
     )
-    return 1 if summary.failed else 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

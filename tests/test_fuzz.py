@@ -43,12 +43,12 @@ FOUND = {
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_what_was_wrong_once_is_right(seed: int) -> None:
-    assert fuzzing.failures(fuzzing.random_case(seed)) == []
+    assert fuzzing.failures(fuzzing.random_case(seed, varied=False)) == []
 
 
 def test_a_small_ellipsoid_far_from_the_origin_is_not_called_empty() -> None:
     """The least violation was read off the first candidate of a cone program, which had not converged."""
-    case = fuzzing.random_case(2001175)
+    case = fuzzing.random_case(2001175, varied=False)
     assert fuzzing.failures(case._replace(g=case.g[:1], y=case.y[:1])) == []
 
 

@@ -32,14 +32,15 @@ def nearest_by_priority(request: Request, methods: Sequence[Method]) -> Projecti
     """The answer of one trial whose rows, which have weights or are soft, have no point of K in common."""
     K, constraint, point, *_ = request
     rows, weights, soft = constraint.plain(), constraint.row_weights, constraint.soft_rows
-    relaxation = np.zeros(rows.row_count)
+    relaxation, near = np.zeros(rows.row_count), K.project_unchecked(point)
     for group in (~soft, soft):
         if not group.any():
             continue
         found = _least(request, rows, group, ~soft & ~group, weights, relaxation)
         if found is not None and found.value > 0.0:
             relaxation = np.where(group, found.value / weights, relaxation)
-    unit = np.maximum(rows.magnitude(K.project_unchecked(point)), 1e-300)
+        near = near if found is None else found.point  # where K is unbounded, a far target's projection is far away
+    unit = np.maximum(rows.magnitude(near), 1e-300)
     for slack in SLACKS:
         relaxed = Relaxed(rows, relaxation + slack * unit)
         try:

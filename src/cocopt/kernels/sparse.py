@@ -20,12 +20,13 @@ import numpy as np
 from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
-from cocopt.kernels.vectors import clip, dot, norm
+from cocopt.kernels.vectors import clip, distance, dot, norm
 from cocopt.tolerances import FAR_TARGET, FEASIBILITY, SATISFIED
 
 __all__ = ["sparse_project"]
 
 MAX_STEPS = 100
+MAX_STAGES = 30  # targets that are near
 MAX_ACTIVE = 3000  # rows that move at once, since their matrix is stored in full
 MAX_BLOCKS = 6  # in so many blocks at most multipliers meet their bounds in one step
 MAX_TRIES = 8  # each with a larger δ, of one step
@@ -435,23 +436,34 @@ def new_work(n, M):
 
 @njit
 def maximise_dual_in_stages(problem, work, nu, x):
-    """`maximise_dual`, and where y is far away once more from a target that is near, as x has then lost digits."""
+    """`maximise_dual`, and where y is far away again from targets that are near, until x no longer changes.
+
+    From afar x comes with the rounding of y, and may be at another vertex. Its nearer target moves it by its own
+    length at most, so that several may be needed.
+    """
     status = maximise_dual(problem, work, nu, x)
-    x_norm, y_norm = norm(x), norm(problem.target)
-    if status != CONVERGED or y_norm <= FAR_TARGET * x_norm or x_norm == 0.0:
-        return status
-    tau, n = min(1.0, x_norm / y_norm), x.shape[0]
-    target, near, most = np.empty(n), np.empty(nu.shape[0]), np.empty(nu.shape[0])
-    for j in range(n):
-        target[j] = x[j] + tau * (problem.target[j] - x[j])
-    for i in range(nu.shape[0]):
-        near[i] = tau * nu[i]
-        most[i] = tau * problem.max_multiplier[i] if problem.max_multiplier[i] < np.inf else np.inf
-    nearer = SparseProblem(
-        target, problem.lower, problem.upper, problem.center, problem.radius,
-        problem.rows, problem.columns, problem.rhs, most, problem.equalities,
-    )  # fmt: skip
-    return maximise_dual(nearer, work, near, x)
+    y_norm, n = norm(problem.target), x.shape[0]
+    target, last, near, most = np.empty(n), np.empty(n), np.empty(nu.shape[0]), np.empty(nu.shape[0])
+    for _ in range(MAX_STAGES):
+        x_norm = norm(x)
+        if status != CONVERGED or y_norm <= FAR_TARGET * x_norm or x_norm == 0.0:
+            return status
+        tau = min(1.0, x_norm / y_norm)
+        for j in range(n):
+            target[j], last[j] = x[j] + tau * (problem.target[j] - x[j]), x[j]
+        for i in range(nu.shape[0]):
+            near[i] = tau * nu[i]
+            most[i] = tau * problem.max_multiplier[i] if problem.max_multiplier[i] < np.inf else np.inf
+        nearer = SparseProblem(
+            target, problem.lower, problem.upper, problem.center, problem.radius,
+            problem.rows, problem.columns, problem.rhs, most, problem.equalities,
+        )  # fmt: skip
+        status = maximise_dual(nearer, work, near, x)
+        if distance(x, last) <= SATISFIED * x_norm:
+            return status
+        for i in range(nu.shape[0]):
+            nu[i] = problem.max_multiplier[i] if near[i] == most[i] else near[i] / tau
+    return UNCONVERGED
 
 
 _FLOATS, _INTS = "float64[::1]", "int64[::1]"
