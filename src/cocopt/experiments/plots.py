@@ -244,6 +244,8 @@ def _draw_panels(result: Result, drawn: Figure, metrics: Sequence[str], *, bound
 
 def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside the bounds of the theory."""
+    from cocopt.experiments.ticks import keep_visible
+
     axes.set_title(_label(metric))
     comparator = result.regret_metrics.get(metric)
     note = result.infeasibility_note(comparator) if comparator else None
@@ -268,6 +270,7 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
             axes.plot(at, bound, **line_style(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
     _set_scales(axes, result.rounds, means, signed=comparator is not None, logarithmic=bounds)
+    keep_visible(axes)
 
 
 def _bound(result: Result, label: str, metric: str) -> Array | None:
