@@ -157,6 +157,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--rounds", type=int, default=QUARTERS, help="quarters of an hour")
     parser.add_argument("--out", type=Path, default=Path("results", "gallery", "ev_charging.png"))
     chosen = parser.parse_args(arguments)
+    if chosen.rounds < 1:
+        parser.error(f"--rounds: expected a positive integer, got {chosen.rounds}")
     data = load(chosen.rounds, np.random.default_rng(0))
     outcomes = {"every car at once": charge_at_once(data), "CLASP": charge_by_clasp(data)}
     print(f"{len(data.sessions)} sessions at {len(data.site)} stations, {chosen.rounds / 96:g} days from {FIRST} on")
