@@ -71,6 +71,8 @@ def load(rounds: int, rng: np.random.Generator) -> Data:
         "arrival": np.ceil(arrival).astype(int), "departure": np.floor(departure).astype(int),
     })  # fmt: skip
     sessions = sessions[(sessions.arrival >= 0) & (sessions.arrival < rounds) & (sessions.departure > sessions.arrival)]
+    if sessions.empty:
+        raise SystemExit(f"No car arrives in the first {rounds} quarters of an hour: more --rounds are needed")
     stations = sessions.groupby("station").site.first()
     sessions = sessions.assign(station=stations.index.get_indexer(sessions.station)).sort_values("arrival")
     emissions = pd.read_csv(folder / "moer" / "SGIP_CAISO_SCE_2019-05.csv.gz", usecols=["time", "moer"])
