@@ -78,7 +78,7 @@ def draw_metric(result: Result, axes: Axes, metric: Any) -> Figure:
     if not isinstance(axes, Axes):
         raise InvalidInput(f"ax: expected the axes of a figure of matplotlib, got {describe(axes)}")
     if not isinstance(metric, str) or metric not in metrics_of(result):
-        raise unknown_name("kind: metric", metric, metrics_of(result))
+        raise unknown_name("kind: with ax, a metric", metric, metrics_of(result))
     _panel(axes, result, metric, bounds=False)
     axes.legend(handles=_handles(result), frameon=False)
     drawn = axes.figure
