@@ -481,7 +481,7 @@ def test_errors_in_figures_are_explained(saved: tuple[Result, Path]) -> None:
         result.plot("nowhere/olr.pdf")
     with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 3; known: adagrad, clasp, recoo"):
         result.curves(3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="figure: expected a known name, got 'regrets'; did you mean regret"):
+    with pytest.raises(InvalidInput, match="kind: expected a known name, got 'regrets'; did you mean regret"):
         result.plot(kind="regrets")
     with pytest.raises(InvalidInput, match="algorithm: expected a known name, got 'clsp'; did you mean clasp"):
         result.plot(kind=lambda result, drawn: result.curves("clsp"))
