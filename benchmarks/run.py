@@ -1,6 +1,6 @@
 """Speed of the projections beside what one would write instead. All ratios of a table come from one run.
 
-python benchmarks/run.py [--json FILE] [--quick]
+python benchmarks/run.py [--json FILE] [--quick] [--minutes M]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import field
 import numpy as np
 import paper_algorithms
 import persistent
+from deadline import OutOfTime, until
 from kernels import Batch, batch, best_times, by_clarabel, by_cocopt, by_cvxpy, by_daqp, in_turn, nearly_all_bind, race
 
 import cocopt
@@ -163,7 +165,9 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="fewer repeats, and no Clarabel at n = 10^6 (a minute or two)"
     )
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="leave out what is not measured by then")
     options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes
     repeat = 3 if options.quick else 15
     described = machine()
     print(", ".join(f"{key} {value}" for key, value in described.items()), "\n")
@@ -192,7 +196,12 @@ def main() -> None:
         ("Start", show, import_time),
     ]:
         print(f"**{title}**\n")
-        table = measure()
+        try:
+            with until(deadline):
+                table = measure()
+        except OutOfTime:
+            print(f"Left out: not measured within {options.minutes:g} minutes.\n", flush=True)
+            continue
         present(table)
         figures += table
     if options.json:

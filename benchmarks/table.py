@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cells import Cell, all_cells, sampled
+from deadline import OutOfTime, until
 from measure import Result, measure
 
 from cocopt.experiments.chunks import code_hash
@@ -91,12 +92,19 @@ def fill(
     deadline: float = float("inf"),
     run: Callable[[Cell, float], Result] = measure,
 ) -> int:
-    """Measure the cells that are missing, each kept as soon as it is done; returns how many the deadline left out."""
+    """Measure the cells that are missing, each kept as soon as it is done; returns how many the deadline left out.
+
+    A cell that the deadline interrupts is one of these.
+    """
     missing = [cell for cell in cells if cell.id not in bench["cells"]]
     for number, cell in enumerate(missing):
         if time.monotonic() > deadline:
             return len(missing) - number
-        result = run(cell, budget)
+        try:
+            with until(deadline):
+                result = run(cell, budget)
+        except OutOfTime:
+            return len(missing) - number
         bench["cells"][cell.id] = result
         save(bench, path)
         print(line(cell.id, result), flush=True)
@@ -148,7 +156,7 @@ def arguments() -> argparse.Namespace:
         "--out", type=Path, metavar="FILE", help="default: results/bench.json, -sample.json for a sample"
     )
     parser.add_argument("--seconds", type=float, default=0.0, help="for the timing of a cell; default: 0.3, full 1")
-    parser.add_argument("--minutes", type=float, default=float("inf"), help="start no cell after so long")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="leave out what is not measured by then")
     parser.add_argument("--docs", type=Path, metavar="FILE", help="write the pages from these figures; measure nothing")
     return parser.parse_args()
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import signal
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +20,18 @@ from cocopt.cli import app
 from cocopt.errors import SolverFailure
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("cells", "conic_forms", "heat_map", "measure", "pages", "peers", "table", "table_problems", "targets")
+NAMES = (
+    "cells",
+    "deadline",
+    "conic_forms",
+    "heat_map",
+    "measure",
+    "pages",
+    "peers",
+    "table",
+    "table_problems",
+    "targets",
+)
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +219,33 @@ def test_measured_cells_are_kept_and_others_added(
     assert table.fill(table.empty(), cells, path, 0.1, deadline=0.0) == 2  # nothing is started after the deadline
     monkeypatch.setattr(table, "key", lambda: {"code": "another"})
     assert table.load(path)["cells"] == {}
+
+
+def test_a_deadline_ends_a_cell_and_keeps_the_others(bench: dict[str, ModuleType], tmp_path: Path) -> None:
+    table = bench["table"]
+    cells, path = list(bench["cells"].all_cells())[:3], tmp_path / "bench.json"
+    began = time.monotonic()
+
+    def run(cell: Any, _: float) -> Any:
+        while cell is not cells[0] and time.monotonic() < began + 30.0:
+            with contextlib.suppress(Exception):  # as measurements do
+                time.sleep(0.01)
+        return fake(cell, 0.5)
+
+    kept = table.empty()
+    assert table.fill(kept, cells, path, 0.1, deadline=began + 0.5, run=run) == 2
+    assert time.monotonic() < began + 10.0
+    assert list(json.loads(path.read_text())["cells"]) == [cells[0].id]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_a_deadline_in_the_past_ends_a_block_at_once(bench: dict[str, ModuleType]) -> None:
+    deadline = bench["deadline"]
+    with pytest.raises(deadline.OutOfTime), deadline.until(time.monotonic() - 5.0):
+        time.sleep(20.0)
+    with deadline.until(float("inf")):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_pages_and_heat_map_are_made_from_the_figures(bench: dict[str, ModuleType], tmp_path: Path) -> None:

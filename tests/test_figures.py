@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import gc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from fontTools import subset
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from PIL import Image
 
 import cocopt
 from cocopt import CLASP, Box, constraints, losses, problems, steps
-from cocopt.experiments import Result, figures
+from cocopt.errors import InvalidInput
+from cocopt.experiments import Result, figures, ticks
 from cocopt.experiments.results import interval
 
 PANELS = {"metrics": ["loss", "ccv1", "ccv2"], "regret": ["regret", "ccv1", "ccv2"]}
@@ -135,3 +142,66 @@ def test_the_legend_says_what_lines_and_bands_are(trials: int, title: str) -> No
         (legend,) = figures.draw(result, name).legends
         assert " ".join(legend.get_title().get_text().split()) == title
         assert [text.get_text() for text in legend.get_texts()] == ["mine"]
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_files_show_what_matplotlib_draws_by_itself(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To leave out what is not seen, and to share a parser, changes no pixel."""
+    result = cocopt.run("olr", ["clasp", "recoo"], trials=3, rounds=150)
+    figures.save(figures.draw(result, name), [tmp_path / "ours.png"])
+    figures.save(figures.draw(result, name), [tmp_path / "again.pdf", tmp_path / "again.png"])
+    monkeypatch.setattr(ticks, "keep_visible", lambda axes: None)
+    plain = figures.draw(result, name)
+    assert type(plain.axes[1].xaxis.get_major_locator()).__module__ == "matplotlib.ticker"
+    with rc_context(figures._STYLE):
+        plain.savefig(tmp_path / "plain.png")
+    pixels = {path.stem: np.asarray(Image.open(path)) for path in tmp_path.glob("*.png")}
+    assert len(np.unique(pixels["plain"].reshape(-1, 4), axis=0)) > 100
+    np.testing.assert_array_equal(pixels["ours"], pixels["plain"])
+    np.testing.assert_array_equal(pixels["again"], pixels["plain"])
+
+
+@pytest.mark.parametrize("limits", [(1.0, 100.0), (0.3, 7e4), (2.0, 5.0), (1e-7, 1e9), (0.999, 1e20)])
+def test_ticks_are_those_of_matplotlib_between_the_limits(limits: tuple[float, float]) -> None:
+    axes = Figure().subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(limits)
+    usual = [axes.yaxis.get_majorticklocs(), axes.yaxis.get_minorticklocs()]
+    ticks.keep_visible(axes)
+    for ours, theirs in zip([axes.yaxis.get_majorticklocs(), axes.yaxis.get_minorticklocs()], usual, strict=True):
+        np.testing.assert_array_equal(ours, [tick for tick in theirs if limits[0] <= tick <= limits[1]])
+    assert any(len(ticks) for ticks in usual)
+
+
+def test_fonts_in_a_pdf_have_no_tables_for_layout(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables: list[set[str]] = []
+    cut = subset.Subsetter.subset
+
+    def watched(self: Any, font: Any) -> None:
+        tables.append(set(font.keys()))
+        cut(self, font)
+        tables.append(set(font.keys()))
+
+    monkeypatch.setattr(subset.Subsetter, "subset", watched)
+    before = list(subset.Options._drop_tables_default)
+    figures.save(figures.draw(result), [tmp_path / "olr.pdf"])
+    assert "GSUB" in tables[0]
+    assert "glyf" in tables[1]
+    assert not tables[1] & {"GSUB", "GPOS", "GDEF", "kern"}
+    assert subset.Options._drop_tables_default == before
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_the_garbage_collector_runs_after_a_figure_as_before(running: bool, result: Result, tmp_path: Path) -> None:
+    drawn = figures.draw(result)
+    try:
+        gc.enable() if running else gc.disable()
+        figures.save(drawn, [tmp_path / "olr.png"])
+        assert gc.isenabled() is running
+        with pytest.raises(InvalidInput, match="No such file"):
+            figures.save(drawn, [tmp_path / "nowhere" / "olr.pdf"])
+        assert gc.isenabled() is running
+    finally:
+        gc.enable()

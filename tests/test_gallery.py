@@ -29,6 +29,22 @@ def played(name: str, rounds: int, folder: Path) -> tuple[dict[str, Any], dict[s
     return names, found
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rounds", ["0", "-3"])
+def test_no_rounds_are_refused_in_a_line(name: str, rounds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main = runpy.run_path(str(GALLERY / f"{name}.py"))["main"]
+    with pytest.raises(SystemExit) as error:
+        main(["--rounds", rounds])
+    assert error.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: --rounds: expected a positive integer, got {rounds}\n")
+
+
+def test_ev_charging_needs_a_car() -> None:
+    main = runpy.run_path(str(GALLERY / "ev_charging.py"))["main"]
+    with pytest.raises(SystemExit, match="No car arrives in the first 1 quarters"):
+        main(["--rounds", "1"])
+
+
 def test_portfolio(tmp_path: Path) -> None:
     names, found = played("portfolio", 60, tmp_path)
     days, run = found["days"], found["run"]

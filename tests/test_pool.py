@@ -128,6 +128,23 @@ def test_known_constraints_and_late_feedback_are_stored(place: str) -> None:
             pool.tell("a", **feedback("a", 2))
 
 
+def test_giving_up_feedback_may_be_tried_again(place: str) -> None:
+    with Pool(place, make) as pool:
+        for _ in range(3):
+            pool.play("a")
+        pool.forget("a", 2, id="late")
+    with Pool(place, make) as pool:
+        pool.forget("a", 2, id="late")
+        assert pool.learner("a").pending == (1, 3)
+        with pytest.raises(InvalidInput, match="id: expected a new one, got 'late', which gave up round 2 of 'a'"):
+            pool.forget("a", 3, id="late")
+        assert pool.learner("a").pending == (1, 3)
+        with pytest.raises(InvalidInput, match="got 'late', which a call of forget for 'a' had"):
+            pool.play("a", id="late")
+        with pytest.raises(InvalidInput, match="round"):
+            pool.forget("a", 2)
+
+
 def test_an_id_is_applied_once(place: str) -> None:
     with Pool(place, make) as pool:
         first = pool.tell("a", **feedback("a", 0), id="one")

@@ -464,6 +464,20 @@ def make_folder(folder: Path) -> None:
     (folder / "curves.csv").mkdir()
 
 
+def cut(name: str, keep: Any) -> Any:
+    """Keeps a part of a table."""
+
+    def damage(folder: Path) -> None:
+        (folder / name).write_text(keep((folder / name).read_text()))
+
+    return damage
+
+
+def lines(keep: Any) -> Any:
+    """A part of a text: the lines of which this is true."""
+    return lambda text: "".join(line for line in text.splitlines(keepends=True) if keep(line))
+
+
 HEADER = "problem,algorithm,metric,round,mean,ci_low,ci_high\n"
 DAMAGE: dict[str, tuple[Any, str]] = {
     "no configuration": (remove("config.json"), r"config.json: expected a file of results, got none; it is written by"),
@@ -491,7 +505,39 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "a short row": (write("curves.csv", HEADER + "olr\n"), r"curves.csv: line 2: expected problem, .*, got 'olr'"),
     "no number": (write("curves.csv", HEADER + "olr,clasp,loss,1,x,,\n"), r"curves.csv: line 2: expected problem"),
     "half a round": (write("curves.csv", HEADER + "olr,clasp,loss,1.5,1,,\n"), r"expected rounds 1, 2, ..., got 1.5"),
-    "a long field": (write("summary.csv", HEADER + "x" * 200_000), r"summary.csv: line 2: expected a table, got field"),
+    "cut within a number": (
+        cut("summary.csv", lambda text: text[:-4]),
+        r"summary.csv: expected a whole table, got one that ends within line \d+",
+    ),
+    "cut before the last number": (
+        cut("paired.csv", lambda text: text[: text.rindex(",")] + "\n"),
+        r"paired.csv: line \d+: expected problem, first",
+    ),
+    "a column too many": (
+        cut("curves.csv", lambda text: text[:-1] + ",1\n"),
+        r"curves.csv: line \d+: expected problem",
+    ),
+    "other rounds": (
+        cut("summary.csv", lambda text: text.replace(",60,5,", ",2,5,", 1)),
+        r"summary.csv: olr, \w+, loss: expected 60 rounds and 5 trials, as in config.json, got 2 and 5",
+    ),
+    "other trials": (
+        cut("summary.csv", lambda text: text.replace(",60,5,", ",60,50,", 1)),
+        r"expected 60 rounds and 5 trials, as in config.json, got 60 and 50",
+    ),
+    "no row of an algorithm": (
+        cut("summary.csv", lines(lambda line: ",recoo," not in line)),
+        r"summary.csv: olr, recoo: expected a row for loss, got none",
+    ),
+    "no curve of an algorithm": (
+        cut("curves.csv", lines(lambda line: ",recoo,ccv1," not in line)),
+        r"curves.csv: olr, recoo: expected a row for ccv1, got loss",
+    ),
+    "the last rounds are missing": (
+        cut("curves.csv", lines(lambda line: ",recoo,ccv2,60," not in line)),
+        r"curves.csv: olr, recoo, ccv2: expected rounds up to 60, got rounds up to 5\d",
+    ),
+    "a long field": (write("curves.csv", HEADER + "x" * 200_000), r"curves.csv: line 2: expected a table, got field"),
     "notes of texts": (
         change_json("notes.json", lambda c: c["experiments"]["olr"].update(titles={"clasp": 1})),
         r"notes.json: olr: titles: expected texts, got other values",

@@ -279,7 +279,7 @@ def test_a_metric_is_drawn_into_axes_of_ones_own(saved: tuple[Result, Path], tmp
     means = result.curves("clasp")["loss"].mean(axis=0)
     np.testing.assert_allclose(first.lines[0].get_ydata(), means)
     assert [text.get_text() for text in first.get_legend().get_texts()] == list(map(result.title, result.algorithms))
-    with pytest.raises(InvalidInput, match="kind: metric: expected a known name, got 'metrics'"):
+    with pytest.raises(InvalidInput, match="kind: with ax, a metric: expected a known name, got 'metrics'"):
         result.plot(kind="metrics", ax=first)
     with pytest.raises(InvalidInput, match="ax: expected the axes of a figure of matplotlib, got int 3"):
         result.plot(ax=3)  # type: ignore[arg-type]

@@ -98,7 +98,11 @@ def test_a_schedule_by_name_and_options() -> None:
     assert steps.as_schedule(None, default="power", scale=0.5) == steps.Power(scale=0.5)
     for arguments, options, message in (
         (("powr",), {}, "steps: expected a known name, got 'powr'; did you mean power?"),
-        (("power",), {"m": 1.0}, "m: expected no such option with steps=power, which takes beta, scale"),
+        (
+            ("power",),
+            {"m": 1.0},
+            "m: expected an argument of the algorithm, or an option of steps=power, which takes beta, scale",
+        ),
         (("strongly-convex",), {}, "m: expected as an option with steps=strongly-convex, got none"),
         ((steps.Power(),), {"beta": 0.5}, "beta: expected no such option beside a schedule"),
     ):

@@ -115,13 +115,16 @@ def test_rounds_may_be_played_ahead_and_forgotten(tmp_path: Path) -> None:
         {"key": "a", "play": True},
         {"key": "a", "round": 2, "loss": LINEAR, "constraint": ROW},
         {"key": "a", "round": 1, "loss": LINEAR},
-        {"key": "a", "forget": 1},
+        {"key": "a", "forget": 1, "id": "f"},
         {"key": "a", "round": 1, "constraint": ROW},
+        {"key": "a", "forget": 1, "id": "f"},  # tried again
+        {"key": "a", "forget": 1},
     )
     assert [answer.get("round") for answer in found[:5]] == [1, 1, 2, 2, 1]
     assert found[0] == found[1]
-    assert found[5] == {"key": "a", "forgotten": 1}
-    assert "whose feedback has come or was given up" in found[6]["message"]
+    assert found[5] == found[7] == {"key": "a", "id": "f", "forgotten": 1}
+    for answer in (found[6], found[8]):
+        assert "whose feedback has come or was given up" in answer["message"]
     with Pool(place, learner_maker(LEARNER)) as pool:
         assert pool.learner("a").t == 2
         assert pool.learner("a").pending == ()
@@ -178,6 +181,7 @@ LINES: dict[str, tuple[Any, bool]] = {
     "round 1.5": ({"key": "a", "loss": LINEAR, "round": 1.5}, False),
     "round true": ({"key": "a", "loss": LINEAR, "round": True}, False),
     "play 1": ({"key": "a", "play": 1}, False),
+    "forget with an id": ({"key": "a", "forget": 1, "id": "f"}, True),
     "forget text": ({"key": "a", "forget": "1"}, False),
     "an unknown type": ({"key": "a", "loss": {"type": "Liner", "c": [1, 2]}}, False),
     "a type of another kind": ({"key": "a", "loss": ROW}, False),
@@ -245,8 +249,16 @@ def test_lines_are_bounded_and_blank_ones_are_none(tmp_path: Path) -> None:
     long = b'{"key": "' + b"x" * 200_000 + b'"}'
     found = answers(tmp_path / "pool.db", b"", numbered(0), long, b"  ", numbered(1), longest_line=1000)
     assert [answer.get("round") for answer in found] == [1, None, 2]
-    assert found[1]["line"] == 2
+    assert found[1]["line"] == 3  # as an editor counts
     assert "line: expected one that is not too long" in found[1]["message"]
+
+
+def test_errors_name_the_line_of_the_file(tmp_path: Path) -> None:
+    """Blank lines before, between, and many; and an end within a line that is too long."""
+    bad = b'{"key": 3}'
+    lines = [b"", bad, numbered(0), *[b""] * 400, bad, b" ", bad, b"x" * 70_000]
+    found = answers(tmp_path / "pool.db", *lines, longest_line=1000)
+    assert [answer["line"] for answer in found if "error" in answer] == [2, 404, 406, 407]
 
 
 def test_many_lines_at_once_are_answered_in_order(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,8 @@ def test_rules_ask_for_the_whole_interval() -> None:
     assert [above(estimate, limit) for limit in (1.2, 1.0, 0.8)] == ["disagrees", "undecided", "agrees"]
     assert [within(estimate, factor) for factor in (1.25, 1.05)] == ["agrees", "undecided"]
     assert [within(Estimate(v, v - 0.1, v + 0.1), 1.25) for v in (0.5, 2.0)] == ["disagrees", "disagrees"]
+    assert [below(estimate, limit) for limit in (0.9, 1.1)] == ["undecided", "undecided"]  # it ends at the limit
+    assert [above(estimate, limit) for limit in (0.9, 1.1)] == ["undecided", "undecided"]
     assert below(Estimate(1.0, np.nan, np.nan), 2.0) == "undecided"
     assert all_of(["agrees", "agrees"]) == "agrees"
 
@@ -348,6 +351,37 @@ def test_verdicts_over_settings_are_counted() -> None:
     other = Setting("other", "olr", PAIR.parts)
     claim = Claim("lower", "section 0", "Lower.", Lower("ccv1", "CLASP", "RECOO"), (PAIR, other))
     assert judge(claim, Fixed(values)).summary == "agrees in 1 of 2 settings, disagrees in 1"
+
+
+def test_a_claim_on_which_seeds_differ_says_what_all_trials_say() -> None:
+    """In one setting a seed of three disagrees, and the mean over all agrees; in the other every seed disagrees."""
+
+    def values(setting: Setting, seed: int) -> Any:
+        high = setting.label == "other" or seed == 1
+        return {"CLASP": {"ccv1": near(3.0 if high else 1.0)}, "RECOO": {"ccv1": near(2.0)}}
+
+    other = Setting("other", "olr", PAIR.parts)
+    claim = Claim("lower", "section 0", "Lower.", Lower("ccv1", "CLASP", "RECOO"), (PAIR, other))
+    runs = Fixed(values)
+    judged = judge(claim, runs)
+    assert judged.summary == (
+        "disagrees in 1 of 2 settings, depends on the seed in 1 (all together: agrees in 1 of these)"
+    )
+    text = page.page_text(evaluate.Findings((judged,), (), (), runs), "cocopt verdicts")
+    assert (
+        "Of 1 claims 0 agree in every setting, 0 in some settings and 1 in none. Of the latter, *lower* does in some "
+        "settings once the trials of all seeds are taken together."
+    ) in text
+    assert "taken together" not in page.page_text(
+        evaluate.Findings((judge(replace(claim, settings=(other,)), runs),), (), (), runs), "cocopt verdicts"
+    )
+
+
+def test_the_scheduler_reaches_the_runs(tmp_path: Path) -> None:
+    asked = ["verdicts", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path / "page.md")]
+    done = CliRunner().invoke(app, [*asked, "--folder", str(tmp_path)])
+    assert done.exit_code == 2
+    assert 'scheduler: expected engine="dask" with it, got engine="local"' in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--rounds", type=int, default=21 * 24, help="hours")
     parser.add_argument("--out", type=Path, default=Path("results", "gallery", "dispatch.png"))
     chosen = parser.parse_args(arguments)
+    if chosen.rounds < 1:
+        parser.error(f"--rounds: expected a positive integer, got {chosen.rounds}")
     grid = load_grid()
     hours = draw_hours(grid, chosen.rounds, np.random.default_rng(1))
     energy = sum(hour.demand for hour in hours)

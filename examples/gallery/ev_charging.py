@@ -71,6 +71,8 @@ def load(rounds: int, rng: np.random.Generator) -> Data:
         "arrival": np.ceil(arrival).astype(int), "departure": np.floor(departure).astype(int),
     })  # fmt: skip
     sessions = sessions[(sessions.arrival >= 0) & (sessions.arrival < rounds) & (sessions.departure > sessions.arrival)]
+    if sessions.empty:
+        raise SystemExit(f"No car arrives in the first {rounds} quarters of an hour: more --rounds are needed")
     stations = sessions.groupby("station").site.first()
     sessions = sessions.assign(station=stations.index.get_indexer(sessions.station)).sort_values("arrival")
     emissions = pd.read_csv(folder / "moer" / "SGIP_CAISO_SCE_2019-05.csv.gz", usecols=["time", "moer"])
@@ -157,6 +159,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--rounds", type=int, default=QUARTERS, help="quarters of an hour")
     parser.add_argument("--out", type=Path, default=Path("results", "gallery", "ev_charging.png"))
     chosen = parser.parse_args(arguments)
+    if chosen.rounds < 1:
+        parser.error(f"--rounds: expected a positive integer, got {chosen.rounds}")
     data = load(chosen.rounds, np.random.default_rng(0))
     outcomes = {"every car at once": charge_at_once(data), "CLASP": charge_by_clasp(data)}
     print(f"{len(data.sessions)} sessions at {len(data.site)} stations, {chosen.rounds / 96:g} days from {FIRST} on")

@@ -111,6 +111,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--rounds", type=int, default=8000, help="the first so many people")
     parser.add_argument("--out", type=Path, default=Path("results", "gallery", "fairness.png"))
     chosen = parser.parse_args(arguments)
+    if chosen.rounds < 1:
+        parser.error(f"--rounds: expected a positive integer, got {chosen.rounds}")
     people = load(chosen.rounds)
     difference, limit = differences(people), limits(len(people.man))
     runs = {name: learn(people, difference, limit, limited=name == "with the limit")

@@ -166,6 +166,8 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--rounds", type=int, default=10 * YEAR, help="the last so many days")
     parser.add_argument("--out", type=Path, default=Path("results", "gallery", "portfolio.png"))
     chosen = parser.parse_args(arguments)
+    if chosen.rounds < 1:
+        parser.error(f"--rounds: expected a positive integer, got {chosen.rounds}")
     days = load(chosen.rounds)
     few = Days(*(part[:120] for part in days))
     follow(few)  # compiles what is needed

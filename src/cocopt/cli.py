@@ -218,6 +218,7 @@ def verdicts(
     ] = None,
     jobs: _Jobs = None,
     engine: _Engine = "local",
+    scheduler: _Scheduler = None,
     out: Annotated[str, typer.Option(help="The page to write, in Markdown.")] = "docs/reproduction.md",
     folder: Annotated[str, typer.Option(help="Folder for finished chunks.")] = "results/verdicts",
     silent: _Silent = False,
@@ -227,7 +228,7 @@ def verdicts(
         from cocopt.experiments.verdicts import write_verdicts
 
         began = time.monotonic()
-        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "progress": not silent}
+        settings: dict[str, Any] = {"jobs": jobs, "engine": engine, "scheduler": scheduler, "progress": not silent}
         found = write_verdicts(out, trials=trials, seeds=seeds, rounds=rounds, folder=folder, **settings)
         for judged in (*found.claims, *found.costs):
             _echo(silent, f"{judged.name}: {judged.summary}")

@@ -51,6 +51,8 @@ def draw_field(field: Field, drawn: Figure) -> None:
 
 
 def _panel(axes: Axes, field: Field, metric: str) -> None:
+    from cocopt.experiments.ticks import keep_visible
+
     result = field.last
     signed = metric == "regret"
     axes.set_title(METRICS[metric])
@@ -71,6 +73,7 @@ def _panel(axes: Axes, field: Field, metric: str) -> None:
         largest = max((end for end in ends.values() if np.isfinite(end)), default=1.0)
         axes.set_ylim(bottom=max(axes.get_ylim()[0], _LEAST * largest))  # what is below is zero to rounding
     axes.set_xlim(1, result.rounds)
+    keep_visible(axes)
     names = [(label, result.rounds, end, _colour(field, label), label == "CLASP") for label, end in ends.items()]
     label_at_the_side(axes, [Label(*name) for name in names])
 

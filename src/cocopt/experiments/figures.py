@@ -20,9 +20,11 @@ On the command line a file needs no registration: ``cocopt run olr --out results
 
 from __future__ import annotations
 
+import gc
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -73,6 +75,10 @@ _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "savefig.dpi": 200,
 }
+#: what text needs before it is laid out, and a PDF does not: to cut these tables takes most of the time of a font
+_LAYOUT_TABLES = ("GDEF", "GPOS", "GSUB", "kern")
+#: the parser of formulas that all PNG files share: each is then parsed once, and not once per file
+_PARSERS: dict[type[Any], Any] = {}
 #: the formats, and the metadata without which the same figure would not give the same bytes
 _METADATA: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".png": {}, ".svg": {"Date": None}}
 
@@ -167,11 +173,13 @@ def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
             raise InvalidInput(f"path: expected a file name, got {describe(path)}")
         if Path(path).suffix.lower() not in _METADATA:
             raise InvalidInput(f"path: expected a file name that ends in .pdf, .png or .svg, got {Path(path).name!r}")
-    with rc_context(_STYLE):
+    with rc_context(_STYLE), _without_collector():
         layout, dpi, canvas = drawn.get_layout_engine(), drawn.dpi, drawn.canvas
         try:
             agg = FigureCanvasAgg(drawn)
             drawn.dpi = _STYLE["savefig.dpi"]
+            renderer: Any = agg.get_renderer()  # type: ignore[no-untyped-call]
+            renderer.mathtext_parser = _PARSERS.setdefault(type(renderer), renderer.mathtext_parser)
             if layout is not None and drawn.axes:
                 layout.execute(drawn)  # found once for all formats; what it measures of texts the PNG uses again
             drawn.set_layout_engine("none")
@@ -181,6 +189,31 @@ def save(drawn: Figure, paths: Sequence[str | os.PathLike[str]]) -> None:
             drawn.dpi = dpi
             drawn.set_canvas(canvas)
             drawn.set_layout_engine(layout)
+
+
+@contextmanager
+def _without_layout_tables() -> Iterator[None]:
+    """Fonts in a PDF lose the tables of text layout: matplotlib itself has placed every glyph."""
+    from fontTools.subset import Options
+
+    dropped = Options._drop_tables_default  # matplotlib, which chooses the options, has no setting for it
+    Options._drop_tables_default = [*dropped, *_LAYOUT_TABLES]
+    try:
+        yield
+    finally:
+        Options._drop_tables_default = dropped
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Stops the collector of cyclic garbage, which would look at the objects of a figure again and again."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def _write(drawn: Figure, agg: FigureCanvasAgg, path: Path) -> None:
@@ -196,7 +229,8 @@ def _write(drawn: Figure, agg: FigureCanvasAgg, path: Path) -> None:
             drawn.set_canvas(agg)
             agg.print_png(path, metadata=metadata)  # type: ignore[no-untyped-call]
         elif suffix == ".pdf":
-            FigureCanvasPdf(drawn).print_pdf(path, metadata=metadata)  # type: ignore[no-untyped-call]
+            with _without_layout_tables():
+                FigureCanvasPdf(drawn).print_pdf(path, metadata=metadata)  # type: ignore[no-untyped-call]
         else:
             FigureCanvasSVG(drawn).print_svg(path, metadata=metadata)  # type: ignore[no-untyped-call]
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:

@@ -78,7 +78,7 @@ def draw_metric(result: Result, axes: Axes, metric: Any) -> Figure:
     if not isinstance(axes, Axes):
         raise InvalidInput(f"ax: expected the axes of a figure of matplotlib, got {describe(axes)}")
     if not isinstance(metric, str) or metric not in metrics_of(result):
-        raise unknown_name("kind: metric", metric, metrics_of(result))
+        raise unknown_name("kind: with ax, a metric", metric, metrics_of(result))
     _panel(axes, result, metric, bounds=False)
     axes.legend(handles=_handles(result), frameon=False)
     drawn = axes.figure
@@ -244,6 +244,8 @@ def _draw_panels(result: Result, drawn: Figure, metrics: Sequence[str], *, bound
 
 def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
     """One metric of all algorithms; with ``bounds`` on logarithmic axes, beside the bounds of the theory."""
+    from cocopt.experiments.ticks import keep_visible
+
     axes.set_title(_label(metric))
     comparator = result.regret_metrics.get(metric)
     note = result.infeasibility_note(comparator) if comparator else None
@@ -268,6 +270,7 @@ def _panel(axes: Axes, result: Result, metric: str, *, bounds: bool) -> None:
             axes.plot(at, bound, **line_style(i), linewidth=0.7, alpha=0.8)
     axes.set_xlabel("round $t$")
     _set_scales(axes, result.rounds, means, signed=comparator is not None, logarithmic=bounds)
+    keep_visible(axes)
 
 
 def _bound(result: Result, label: str, metric: str) -> Array | None:

@@ -496,8 +496,13 @@ class Result:
             if kind not in metrics_of(self):
                 raise unknown_name("kind", kind, {*figures.FIGURES, *metrics_of(self)})
             drawn = figures.draw(self, metric_alone(kind))
-        else:
+        elif kind is None or isinstance(kind, str) or callable(kind):
             drawn = figures.draw(self, "metrics" if kind is None else kind)
+        else:
+            raise InvalidInput(
+                "kind: expected the name of a figure or of a metric, or a function of (result, figure), got "
+                f"{describe(kind)}"
+            )
         if path is not None:
             figures.save(drawn, [path])
         return drawn

@@ -191,9 +191,15 @@ class Pool:
             raise InvalidInput(f"items: expected the arguments of several tells, got {describe(items)}")
         return self._apply([_tell_call(i, item) for i, item in enumerate(items)])
 
-    def forget(self, key: str, round: int) -> None:
-        """Gives up the feedback that a pending round of the learner still lacks (the learner's ``forget``)."""
-        self._apply([_Call(_text("key", key), None, "forget", lambda learner: learner.forget(round))])
+    def forget(self, key: str, round: int, *, id: str | None = None) -> None:
+        """Gives up the feedback that a pending round of the learner still lacks (the learner's ``forget``).
+
+        With an ``id``, as `tell`: a second call does nothing.
+        """
+        call = _Call(_text("key", key), _id(id), "forget", lambda learner: _forget(learner, round))
+        ((given_up,),) = self._apply([call])
+        if given_up != round:
+            raise InvalidInput(f"id: expected a new one, got {id!r}, which gave up round {given_up} of {key!r}")
 
     def learner(self, key: str) -> Learner:
         """A copy of the learner, as it is stored: for its ledger, certificate and pending rounds.
@@ -392,6 +398,11 @@ def _tell(learner: Learner, round: Any, **arguments: Any) -> Round:
     if not learner.pending and isinstance(round, int | np.integer) and round == learner.rounds + 1:
         round = None  # a learner calls the round by its number only if it was played
     return learner.tell(**arguments, round=round)
+
+
+def _forget(learner: Learner, round: int) -> tuple[int]:
+    learner.forget(round)
+    return (int(round),)
 
 
 def _coming(learner: Learner, known: Constraint | None) -> tuple[int, Array]:

@@ -19,7 +19,7 @@ _DIGEST = 16
 
 
 def to_bytes(key: str, id: str, call: str, result: Any) -> bytes:
-    """The result of a call, and which call it was: ``tell`` returns a `Round`, ``play`` a number and an action."""
+    """The result of a call, and which call it was: ``tell`` returns a `Round`, the others a tuple."""
     fields = result._asdict() if call == "tell" else list(result)
     text = json.dumps([call, _encode(fields)], separators=(",", ":"), allow_nan=False).encode()
     return _digest(key, id, text) + text
@@ -32,8 +32,7 @@ def from_bytes(key: str, id: str, content: Any) -> tuple[str, Any]:
     call, fields = json.loads(content[_DIGEST:])
     values = _decode(fields)
     if call != "tell":
-        number, action = values
-        return call, (number, action)
+        return call, tuple(values)
     known = {name: values.get(name, Round._field_defaults.get(name)) for name in Round._fields}
     return call, Round(**known)
 

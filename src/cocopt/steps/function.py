@@ -87,7 +87,9 @@ def _by_name(name: str, options: dict[str, float]) -> Schedule:
     for option in options:
         if option not in arguments:
             takes = ", ".join(arguments)
-            raise InvalidInput(f"{option}: expected no such option with steps={name}, which takes {takes}")
+            raise InvalidInput(
+                f"{option}: expected an argument of the algorithm, or an option of steps={name}, which takes {takes}"
+            )
     missing = [one.name for one in arguments.values() if one.default is one.empty and one.name not in options]
     if missing:
         raise InvalidInput(f"{missing[0]}: expected as an option with steps={name}, got none")

@@ -41,10 +41,11 @@ class Feedback(NamedTuple):
 
 
 class Forget(NamedTuple):
-    """``{"key", "forget"}``: the feedback of a round will not come."""
+    """``{"key", "forget", "id"}``: the feedback of a round will not come."""
 
     key: str
     forget: int
+    id: str | None = None
 
 
 def parse(line: bytes) -> Ask | Feedback | Forget:
@@ -133,7 +134,7 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
 def respond(request: Ask | Feedback | Forget, result: Any) -> dict[str, Any]:
     """The answer to a request: an action, a record, or the round that is given up."""
     answer: dict[str, Any] = {"key": request.key}
-    if not isinstance(request, Forget) and request.id is not None:
+    if request.id is not None:
         answer["id"] = request.id
     if isinstance(request, Forget):
         return {**answer, "forgotten": request.forget}

@@ -25,10 +25,11 @@ _CHUNK = 1 << 16
 
 
 def serve(pool: Pool, source: int, target: int, *, longest_line: int = LONGEST_LINE, validate: bool = False) -> int:
-    """Answers every line of ``source`` by one line in ``target``, in order; how many there were.
+    """Answers every line of ``source`` by one line in ``target``, in order; returns how many it answered.
 
     An answer is written once the pool has stored what it says. A line that fails gets a line that says why, and the
-    next one is read. On SIGTERM, lines that have been read are answered, and no others are read.
+    next one is read; its number counts all lines of the source, also blank ones, which get no answer. On SIGTERM, lines
+    that have been read are answered, and no others are read.
 
     Parameters
     ----------
@@ -41,13 +42,12 @@ def serve(pool: Pool, source: int, target: int, *, longest_line: int = LONGEST_L
         Whether all lines, in and out, are checked against the JSON Schema as well (needs ``cocopt[stream]``).
     """
     answers = _Answers(pool, validate)
-    number = 0
+    answered = 0
     with _until_terminated() as stopped:
         for lines in _batches(source, longest_line, stopped):
-            numbered = [(number + i, line) for i, line in enumerate(lines, 1)]
-            number += len(lines)
-            _write(target, b"".join(answers.of(numbered)))
-    return number
+            _write(target, b"".join(answers.of(lines)))
+            answered += len(lines)
+    return answered
 
 
 class _Answers:
@@ -84,7 +84,7 @@ class _Answers:
 
     def _result(self, request: Ask | Forget) -> Any:
         if isinstance(request, Forget):
-            return self._pool.forget(request.key, request.forget)
+            return self._pool.forget(request.key, request.forget, id=request.id)
         if request.play:
             return self._pool.play(request.key, request.known, id=request.id)
         if request.id is not None:
@@ -133,27 +133,31 @@ def _until_terminated() -> Iterator[int]:
         os.close(writer)
 
 
-def _batches(source: int, longest: int, stopped: int) -> Iterator[list[bytes | None]]:
-    """The lines that have come, those at once together; None in place of one that is too long. Blank ones are none."""
-    pending, skipping, ended = bytearray(), False, False
+def _batches(source: int, longest: int, stopped: int) -> Iterator[list[tuple[int, bytes | None]]]:
+    """The lines that have come, those at once together, with their numbers; None in place of one that is too long.
+
+    Blank lines are counted and left out.
+    """
+    pending, skipping, ended, number = bytearray(), False, False, 0
     while not ended:
         ready, _, _ = select.select([source, stopped], [], [])
         chunk = b"" if stopped in ready else os.read(source, _CHUNK)
         ended = not chunk
         pending += b"\n" if ended and stopped not in ready and pending else chunk  # the last line may have no end
         *whole, rest = bytes(pending).split(b"\n")
-        lines: list[bytes | None] = []
+        lines: list[tuple[int, bytes | None]] = []
         for line in whole:
+            number += 1
             if skipping:  # the end of one that was answered already
                 skipping = False
             elif len(line) > longest:
-                lines.append(None)
+                lines.append((number, None))
             elif line.strip():
-                lines.append(line)
+                lines.append((number, line))
         pending = bytearray(rest)
         if len(pending) > longest:
             if not skipping:
-                lines.append(None)
+                lines.append((number + 1, None))
             pending, skipping = bytearray(), True
         for first in range(0, len(lines), _TOGETHER):
             yield lines[first : first + _TOGETHER]

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,17 +149,36 @@ def _experiment(name: str, given: Any) -> Experiment:
 
 def _read_tables(path: Path, experiments: dict[str, Experiment]) -> None:
     order: dict[tuple[str, str], int] = {}
-    for row in _rows(path / "summary.csv", ("problem", "algorithm", "metric"), ("mean", "ci_low", "ci_high")):
-        (problem, label, metric), numbers = row
+    columns = ("rounds", "trials", "mean", "ci_low", "ci_high")
+    for row in _rows(path / "summary.csv", ("problem", "algorithm", "metric"), columns):
+        (problem, label, metric), (rounds, trials, *numbers) = row
         found = experiments.get(problem)
         if found is not None:
+            if (rounds, trials) != (found.rounds, found.trials):
+                raise InvalidInput(
+                    f"{path / 'summary.csv'}: {problem}, {label}, {metric}: expected {found.rounds} rounds and "
+                    f"{found.trials} trials, as in config.json, got {rounds:g} and {trials:g}"
+                )
             (found.finals.get(label, found.others))[metric] = Mean(*numbers)
             order.setdefault((problem, label), len(order))
+    for name, experiment in experiments.items():
+        for label, own in experiment.finals.items():
+            _expect(path / "summary.csv", f"{name}, {label}", own)
     for name, experiment in experiments.items():  # JSON may have been sorted, tables are not
         places = {label: order.get((name, label), len(order)) for label in experiment.algorithms}
         experiment.algorithms.sort(key=places.__getitem__)
         experiment.finals = {label: experiment.finals[label] for label in experiment.algorithms}
     _read_curves(path / "curves.csv", experiments, ("mean", "ci_low", "ci_high"))
+    for name, experiment in experiments.items():
+        for label in experiment.algorithms:
+            curves = experiment.curves.get(label, {})
+            _expect(path / "curves.csv", f"{name}, {label}", curves)
+            for metric, curve in curves.items():
+                if curve.rounds[-1] != experiment.rounds:
+                    raise InvalidInput(
+                        f"{path / 'curves.csv'}: {name}, {label}, {metric}: expected rounds up to {experiment.rounds}, "
+                        f"got rounds up to {curve.rounds[-1]}"
+                    )
     if (path / "bounds.csv").exists():
         _read_curves(path / "bounds.csv", experiments, ("bound",))
     names = ("problem", "first", "second", "metric")
@@ -167,6 +186,13 @@ def _read_tables(path: Path, experiments: dict[str, Experiment]) -> None:
         found = experiments.get(problem)
         if found is not None and {first, second} <= found.finals.keys():
             found.paired.setdefault((first, second), {})[metric] = Mean(*numbers)
+
+
+def _expect(path: Path, whose: str, metrics: Mapping[str, Any]) -> None:
+    """Every algorithm has these metrics; a table that was cut may lack them."""
+    for metric in ("loss", "ccv1", "ccv2"):
+        if metric not in metrics:
+            raise InvalidInput(f"{path}: {whose}: expected a row for {metric}, got {', '.join(metrics) or 'none'}")
 
 
 def _read_curves(path: Path, experiments: dict[str, Experiment], columns: Sequence[str]) -> None:
@@ -185,7 +211,8 @@ def _read_curves(path: Path, experiments: dict[str, Experiment], columns: Sequen
 
 def _rows(path: Path, names: Sequence[str], numbers: Sequence[str]) -> Iterator[tuple[list[str], list[float]]]:
     """The named columns of every row: texts and numbers; an empty number is NaN."""
-    reader = csv.reader(io.StringIO(_read_text(path), newline=""))
+    text = _read_text(path)
+    reader = csv.reader(io.StringIO(text, newline=""))
     try:
         header = next(reader, [])
         missing = [column for column in (*names, *numbers) if column not in header]
@@ -194,11 +221,16 @@ def _rows(path: Path, names: Sequence[str], numbers: Sequence[str]) -> Iterator[
         texts, values = [header.index(one) for one in names], [header.index(one) for one in numbers]
         for row in reader:
             try:
-                yield [row[i] for i in texts], [float(row[i]) if row[i] else float("nan") for i in values]
-            except (IndexError, ValueError):
+                if len(row) != len(header):
+                    raise ValueError
+                found = [row[i] for i in texts], [float(row[i]) if row[i] else float("nan") for i in values]
+            except ValueError:
                 columns = ", ".join((*names, *numbers))
                 got = ",".join(row)[:200]
                 raise InvalidInput(f"{path}: line {reader.line_num}: expected {columns}, got {got!r}") from None
+            yield found
+        if not text.endswith("\n"):  # the last number may be a part of one
+            raise InvalidInput(f"{path}: expected a whole table, got one that ends within line {reader.line_num}")
     except csv.Error as error:
         raise InvalidInput(f"{path}: line {reader.line_num}: expected a table, got {error}") from None
 

@@ -36,7 +36,7 @@ def write_verdicts(
     folder : path, optional
         Where finished chunks are kept, so that an interrupted run continues.
     **options
-        As for `cocopt.run`: jobs, engine, progress.
+        As for `cocopt.run`: jobs, engine, scheduler, progress.
     """
     target = Path(path).expanduser()
     runs = Runs(trials, seeds, rounds, {"out": folder, **options})

@@ -321,8 +321,8 @@ class WithinBound(Check):
     @property
     def reading(self) -> str:
         return (
-            f"{NAMES[self.metric]} over its bound is below 1 at every checkpoint of every trial (shown: the largest of "
-            "a trial, its mean over the trials; and the largest of all)"
+            f"{NAMES[self.metric]} over its bound is at most 1 at every checkpoint of every trial (shown: the largest "
+            "of a trial, its mean over the trials; and the largest of all)"
         )
 
     def find(self, sample: Sample) -> Finding:

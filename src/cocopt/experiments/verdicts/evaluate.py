@@ -114,12 +114,20 @@ class Judged(NamedTuple):
         """The verdict over all settings."""
         verdicts = [outcome.verdict for outcome in self.outcomes]
         kinds = [verdict.short for verdict in verdicts]
+        together = self.agreeing_together
+        note = f" (all together: agrees in {together} of these)" if together else ""
         if len(set(kinds)) == 1:
-            return self.outcomes[0].verdict_text if len(verdicts) == 1 else kinds[0]
+            return self.outcomes[0].verdict_text if len(verdicts) == 1 else f"{kinds[0]}{note}"
         order = ("agrees", "disagrees", "undecided", DEPENDS)
         counts = [(kind, kinds.count(kind)) for kind in order if kind in kinds]
         first, *others = [f"{kind} in {count}" for kind, count in counts]
-        return ", ".join([f"{first} of {len(kinds)} settings", *others])
+        return ", ".join([f"{first} of {len(kinds)} settings", *others]) + note
+
+    @property
+    def agreeing_together(self) -> int:
+        """In how many of the settings whose verdict depends on the seed the trials of all seeds together agree."""
+        open_ones = [own for own in self.outcomes if own.verdict.short == DEPENDS]
+        return sum(own.finding.answer == "agrees" for own in open_ones)
 
 
 class StepMatched(NamedTuple):

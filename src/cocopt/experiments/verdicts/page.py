@@ -23,13 +23,17 @@ sections, figures and theorems are numbered as in its first version.
 - A **figure** is over all trials of all seeds, with its 95 % interval. Methods are compared on the same data, and the
   intervals are **paired**: differences trial by trial (Student's t); ratios of means, ratios of standard deviations and
   growth exponents by leaving out one trial at a time (jackknife).
-- A **verdict** is found with every seed by itself. *Agrees*: the whole interval lies where the claim puts it.
-  *Disagrees*: none of it does. *Undecided*: a part of it does. Where the seeds do not all give the same answer, the
-  verdict *depends on the seed*. There are many comparisons, each at 95 %: now and then a seed is undecided by chance.
+- A **verdict** is found with every seed by itself. *Agrees*: the whole interval lies on the claim's side of the limit.
+  *Disagrees*: the whole interval lies on the other side. *Undecided*: the limit lies in it, or is one of its ends.
+  Where the seeds do not all give the same answer, the verdict *depends on the seed*, and what the trials of all seeds
+  give *all together*, with a narrower interval, is said beside it; a claim counts as agreeing in a setting only if it
+  does with every seed. There are many comparisons, each at 95 %: now and then a seed is undecided by chance.
 - The paper's words have no numbers. "Comparable", "similar" and "competitive" are read as within a quarter (a ratio of
   at most 5/4), "much larger" as at least twice.
 - Where a claim does not agree, and once where it does, one thing is changed at a time to see what the verdict depends
-  on: the step, the row mode, the constants that AdaGrad and Switch are given, RECOO's γ and queue.
+  on: the step, the row mode, the constants that AdaGrad and Switch are given, RECOO's γ and queue. Where no change
+  makes a claim agree, it *comes nearest* with the change after which the figure of all trials is least beyond the
+  limit: by its ratio to the limit where the figure is a ratio, else by the difference.
 - CCV₁ and CCV₂ include the violation of round 1, which is that of the common start point.
 """
 
@@ -95,10 +99,16 @@ def _counts(judged: Sequence[Judged]) -> str:
     agreeing = [sum(outcome.verdict.agrees for outcome in own.outcomes) for own in judged]
     every = sum(count == len(own.outcomes) for count, own in zip(agreeing, judged, strict=True))
     none = sum(count == 0 for count in agreeing)
-    return (
+    counted = (
         f"Of {len(judged)} claims {every} agree in every setting, {len(judged) - every - none} in some settings and "
-        f"{none} in none.\n"
+        f"{none} in none."
     )
+    settled = [own for own, count in zip(judged, agreeing, strict=True) if not count and own.agreeing_together]
+    if settled:
+        names = " and ".join(f"*{own.name}*" for own in settled)
+        verb = "does" if len(settled) == 1 else "do"
+        counted += f" Of the latter, {names} {verb} in some settings once the trials of all seeds are taken together."
+    return f"{counted}\n"
 
 
 def summary_table(judged: Sequence[Judged]) -> str:
@@ -115,7 +125,8 @@ _STEPS = """## CLASP and RECOO with the same step
 CLASP's step is twice RECOO's. The ratio CLASP / RECOO is the product of what the *step* does, CLASP / CLASP(½), and
 what the *algorithm* does, CLASP(½) / RECOO, where CLASP(½) is CLASP with `scale=0.5`. *RECOO's queue* and *RECOO's γ*
 compare RECOO with itself: with the queue updated at the other time, and with the other γ (about 1 for t^0.6, or the
-reverse).
+reverse). The two factors are compared by their logarithms. The difference is *due to* the larger one, to *nearly all of
+it* if the other is at most a tenth as large.
 """
 
 

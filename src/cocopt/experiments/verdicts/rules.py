@@ -16,12 +16,14 @@ DEPENDS = "depends on the seed"
 
 
 def below(estimate: Estimate, limit: float) -> Answer:
-    """Whether the figure is below the limit: its whole interval, or none of it, else that is undecided.
+    """Whether the figure is below the limit: its whole interval is, or is above it; else that is undecided.
+
+    An interval that ends at the limit decides nothing.
 
     >>> from cocopt.experiments.verdicts.estimates import Estimate
     >>> from cocopt.experiments.verdicts.rules import below
-    >>> below(Estimate(1.0, 0.5, 1.5), 2.0), below(Estimate(1.0, 0.5, 1.5), 1.2), below(Estimate(1.0, 0.5, 1.5), 0.2)
-    ('agrees', 'undecided', 'disagrees')
+    >>> [below(Estimate(1.0, 0.5, 1.5), limit) for limit in (2.0, 1.2, 0.5, 0.2)]
+    ['agrees', 'undecided', 'undecided', 'disagrees']
     """
     if estimate.high < limit:
         return "agrees"
