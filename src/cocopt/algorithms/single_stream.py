@@ -77,9 +77,11 @@ class SingleStream:
 
     def __init__(self, K: Box | Ball | Simplex, schedule: Schedule, one_row: bool) -> None:
         self.K, self.schedule, self.one_row = K, schedule, one_row
-        self._adaptive = isinstance(schedule, Adaptive)
+        self._adaptive, self._needs_gradients = isinstance(schedule, Adaptive), schedule.needs_gradients
+        self._strongly_convex = schedule.modulus > 0.0
         self._rows = 0  # of the constraint that the memory is made for
-        self._memory = self._numbers = _NOTHING
+        self._memory = _NOTHING
+        self._numbers = _NOTHING.data  # of which one entry is read or written in half the time
 
     @classmethod
     def begin(cls, K: ConvexSet, schedule: Schedule, *, one_row: bool) -> SingleStream | None:
@@ -109,12 +111,12 @@ class SingleStream:
             return None
         steps, proof, constraints = memory
         last, gradients = steps
-        schedule, numbers = self.schedule, self._numbers
+        numbers = self._numbers
         if self._adaptive:
             numbers[GRADIENTS], numbers[CARRY] = gradients
             step = last
         else:
-            step = schedule.step(losses, gradients.value)
+            step = self.schedule.step(losses, gradients.value)
             if not (type(step) is float and type(last) is float and 0.0 < step <= last and step < np.inf):
                 return None
         kind, data = known
@@ -127,13 +129,14 @@ class SingleStream:
         if numbers[STATUS]:  # 0 is CONVERGED
             return None
         x_next.setflags(write=False)
-        gradient_sq = numbers.item(GRADIENT_SQ)
-        if schedule.needs_gradients:
-            gradients, step = gradients.plus(gradient_sq), numbers.item(STEP)
-        modulus = loss.strong_convexity if schedule.modulus > 0.0 else None  # type: ignore[union-attr]
+        gradient_sq = numbers[GRADIENT_SQ]
+        if self._needs_gradients:
+            gradients, step = gradients.plus(gradient_sq), numbers[STEP]
+        modulus = loss.strong_convexity if self._strongly_convex else None  # type: ignore[union-attr]
         proof = proof.after_unchecked(step, gradient_sq, modulus=modulus)
         memory = make_tuple(type(memory), (make_tuple(StepState, (step, gradients)), proof, constraints))
-        record = (numbers[VALUE], rows, numbers[VIOLATION], step, "kernel", np.True_, None)
+        value, violation = np.float64(numbers[VALUE]), np.float64(numbers[VIOLATION])
+        record = (value, rows, violation, step, "kernel", np.True_, None)
         return losses, x_next, ledger.with_sums(sums), memory, record
 
     def _prepare(self, rows: int) -> bool:
@@ -155,5 +158,5 @@ class SingleStream:
         if isinstance(self.schedule, Adaptive):
             assert self.schedule.D is not None  # the learner has filled it in
             numbers[layout.ADAPTIVE] = self.schedule.scale * self.schedule.D
-        self._rows, self._memory, self._numbers = rows, memory, numbers
+        self._rows, self._memory, self._numbers = rows, memory, numbers.data
         return True
