@@ -404,3 +404,45 @@ def test_rows_of_the_set_beside_rows_of_each_trial() -> None:
     x = cocopt.project(build_set(K), Affine(A, b), y)
     expected = [reference.project(K, ("Affine", A[k], b[k]), y[k]) for k in range(9)]
     np.testing.assert_allclose(x, expected, atol=POSITION)
+
+
+@pytest.mark.parametrize("K_kind", SETS)
+@pytest.mark.parametrize("n", [1, 3, 10])
+def test_diagonal_quadratics_are_solved_as_dense_ones(K_kind: str, n: int) -> None:
+    """The same rows, with the diagonal known and not: an entry of 1e-300 makes the matrix one that is not diagonal."""
+    rng = np.random.default_rng(n)
+    described, z = some_set(K_kind, n)
+    K, y = build_set(described), z + rng.normal(size=(20, n))
+    P, q, A = (
+        rng.uniform(0.0, 3.0, (20, n))[..., None] * np.eye(n),
+        0.3 * rng.normal(size=(20, n)),
+        rng.normal(size=(3, n)),
+    )
+    full = P.copy()
+    full[..., 0, -1] = full[..., -1, 0] = np.where(n > 1, 1e-300, full[..., 0, 0])
+    r = -(0.5 * np.vecdot(z, np.matvec(P, z)) + q @ z) - 0.05
+    affine = Affine(A, A @ z + 0.05)
+    one, other = Quadratic(P, q, r), Quadratic(full, q, r)
+    assert one.diagonal is not None
+    assert n == 1 or other.diagonal is None
+    x, _, status = newton(K, Stack([affine, one]), y)
+    dense_x, _, dense_status = newton(K, Stack([affine, other]), y)
+    assert (status == CONVERGED).all()
+    assert (dense_status == CONVERGED).all()
+    np.testing.assert_allclose(x, dense_x, rtol=0, atol=1e-10)
+    for i in range(3):
+        g = ("Stack", [("Affine", A, A @ z + 0.05), ("Quadratic", P[i], q[i], float(r[i]))])
+        np.testing.assert_allclose(x[i], reference.project(described, g, y[i]), rtol=0, atol=POSITION)
+
+
+def test_the_diagonal_is_found_in_any_memory_and_with_negative_zeros() -> None:
+    P = np.array([np.diag([1.0, 2.0, 3.0]), np.diag([4.0, 0.0, 5.0])])
+    negative = P.copy()
+    negative[1, 1, 2] = negative[1, 2, 1] = -0.0
+    for matrix in (P, negative, np.asfortranarray(P), np.repeat(P, 2, axis=0)[::2]):
+        found = Quadratic(matrix, np.ones(3), -1.0).diagonal
+        np.testing.assert_array_equal(found, np.diagonal(matrix, axis1=-2, axis2=-1))
+    for i, j in ((0, 1), (1, 2), (0, 2)):
+        mixed = P.copy()
+        mixed[1, i, j] = mixed[1, j, i] = 5e-324
+        assert Quadratic(mixed, np.ones(3), -1.0).diagonal is None

@@ -407,6 +407,8 @@ def maximise_dual(problem, work, x, u, warm):
     minimum = Minimum(True, n, False, 0.0, False, False)
     for j in range(n):
         work.free[j] = 1.0
+    for i in range(considered, R):  # not evaluated yet
+        work.value[i], work.terms[i] = 0.0, 1.0
     for step in range(MAX_STEPS):
         minimum = minimise_over_box(problem, work, x, u, considered, minimum, keep_factor, gap)
         if not minimum.found:
