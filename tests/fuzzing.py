@@ -406,7 +406,7 @@ def judge(
       expand. On curved ones it is as much less as the target is farther away than their radius.)
     - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate; and what the rounding of x
       and of the data does to the normals of curved surfaces, `newton_step`.
-    - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
+    - what binds is known up to BINDS of its terms.
 
     What does not pass is judged once more, by `judge_by_solution`: by its distance from the solution itself.
     """
@@ -425,11 +425,9 @@ def judge(
     distance = float(np.abs(y - x).max())
     size = max(float(np.abs(x).max()), set_scale(K))
     allowed = POSITION * size + np.sqrt(x.size) * ROUNDING * distance
-    error = np.inf
-    for share in (BINDS, 10 * BINDS, POSITION):
-        error = min(error, position_error(y, x, all_of, share, caps, allowed))
-        if error <= allowed:
-            return None
+    error = position_error(y, x, all_of, caps, allowed)
+    if error <= allowed:
+        return None
     beside = judge_by_gap(y, x, all_of, size) if relaxation is not None else judge_by_solution(K, g, y, x, caps, size)
     if beside is None:
         return None
@@ -531,11 +529,11 @@ def judge_by_gap(y: Array, x: Array, all_of: Block, size: float) -> str | None:
     return f"not optimal: its objective may exceed the least by {gap:.3g} where {allowed:.3g} is allowed"
 
 
-def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps | None, allowed: float) -> float:
+def position_error(y: Array, x: Array, all_of: Block, caps: Caps | None, allowed: float) -> float:
     """How far Newton's method would move x along the surfaces that bind, with the multipliers ≥ 0 that suit best."""
     away, rounding = y - x, two_sum(y, -x)[1]
     value, unit, gx, gu, _, hessian, apex = all_of
-    binds, groups = (value >= -share * unit, []) if caps is None else caps.groups(all_of, share)
+    binds, groups = (value >= -BINDS * unit, []) if caps is None else caps.groups(all_of, BINDS)
     n, size = away.size, away.size + gu.shape[1]
     # one more equation for each bounded sum of multipliers, with a slack where the bound is not attained
     full = np.zeros((value.size, size + len(groups)))
