@@ -956,7 +956,9 @@ def nearest_round(
     Other rows, satisfied at p, may stand beside it; where it is soft, these are hard.
     """
     n = z.size
-    a = rng.normal(size=n) if rng.random() < 0.7 else rng.choice([-1.0, 1.0]) * np.eye(n)[rng.integers(n)]
+    a = rng.normal(size=n)
+    if rng.random() < 0.3 and K[0] != "Product":  # it touches a face
+        a = rng.choice([-1.0, 1.0]) * np.eye(n)[rng.integers(n)]
     a /= np.linalg.norm(a)
     p = touching(K, a)
     if p is None:
@@ -968,7 +970,8 @@ def nearest_round(
         radius = s * rng.uniform(0.1, 2.0)
         apart = ("NormBall", p + (gap + radius) * a, radius)
     drawn = rng.random()
-    only = p if apart[0] == "NormBall" or K[0] in ("Ball", "Ellipsoid") else None
+    round_parts = {part[0] for part in (K[1] if K[0] == "Product" else [K])} & {"Ball", "Ellipsoid"}
+    only = p if apart[0] == "NormBall" or round_parts else None
     if drawn < 0.4:
         return apart, p, Nearest(gap, np.ones(1, dtype=bool), only)
     kind = str(rng.choice(["Affine", "NormBall", "Quadratic", "NormInf"]))
