@@ -406,7 +406,7 @@ def judge(
       expand. On curved ones it is as much less as the target is farther away than their radius.)
     - from afar, the rounding of the target, ROUNDING of its distance, in each coordinate; and what the rounding of x
       and of the data does to the normals of curved surfaces, `newton_step`.
-    - a surface that x is within POSITION of may bind: x would be moved onto it by less than is allowed.
+    - what binds is known up to BINDS of its terms.
 
     What does not pass is judged once more, by `judge_by_solution`: by its distance from the solution itself.
     """
@@ -425,11 +425,9 @@ def judge(
     distance = float(np.abs(y - x).max())
     size = max(float(np.abs(x).max()), set_scale(K))
     allowed = POSITION * size + np.sqrt(x.size) * ROUNDING * distance
-    error = np.inf
-    for share in (BINDS, 10 * BINDS, POSITION):
-        error = min(error, position_error(y, x, all_of, share, caps, allowed))
-        if error <= allowed:
-            return None
+    error = position_error(y, x, all_of, caps, allowed)
+    if error <= allowed:
+        return None
     beside = judge_by_gap(y, x, all_of, size) if relaxation is not None else judge_by_solution(K, g, y, x, caps, size)
     if beside is None:
         return None
@@ -531,11 +529,11 @@ def judge_by_gap(y: Array, x: Array, all_of: Block, size: float) -> str | None:
     return f"not optimal: its objective may exceed the least by {gap:.3g} where {allowed:.3g} is allowed"
 
 
-def position_error(y: Array, x: Array, all_of: Block, share: float, caps: Caps | None, allowed: float) -> float:
+def position_error(y: Array, x: Array, all_of: Block, caps: Caps | None, allowed: float) -> float:
     """How far Newton's method would move x along the surfaces that bind, with the multipliers ≥ 0 that suit best."""
     away, rounding = y - x, two_sum(y, -x)[1]
     value, unit, gx, gu, _, hessian, apex = all_of
-    binds, groups = (value >= -share * unit, []) if caps is None else caps.groups(all_of, share)
+    binds, groups = (value >= -BINDS * unit, []) if caps is None else caps.groups(all_of, BINDS)
     n, size = away.size, away.size + gu.shape[1]
     # one more equation for each bounded sum of multipliers, with a slack where the bound is not attained
     full = np.zeros((value.size, size + len(groups)))
@@ -958,7 +956,9 @@ def nearest_round(
     Other rows, satisfied at p, may stand beside it; where it is soft, these are hard.
     """
     n = z.size
-    a = rng.normal(size=n) if rng.random() < 0.7 else rng.choice([-1.0, 1.0]) * np.eye(n)[rng.integers(n)]
+    a = rng.normal(size=n)
+    if rng.random() < 0.3 and K[0] != "Product":  # it touches a face
+        a = rng.choice([-1.0, 1.0]) * np.eye(n)[rng.integers(n)]
     a /= np.linalg.norm(a)
     p = touching(K, a)
     if p is None:
@@ -970,7 +970,8 @@ def nearest_round(
         radius = s * rng.uniform(0.1, 2.0)
         apart = ("NormBall", p + (gap + radius) * a, radius)
     drawn = rng.random()
-    only = p if apart[0] == "NormBall" or K[0] in ("Ball", "Ellipsoid") else None
+    round_parts = {part[0] for part in (K[1] if K[0] == "Product" else [K])} & {"Ball", "Ellipsoid"}
+    only = p if apart[0] == "NormBall" or round_parts else None
     if drawn < 0.4:
         return apart, p, Nearest(gap, np.ones(1, dtype=bool), only)
     kind = str(rng.choice(["Affine", "NormBall", "Quadratic", "NormInf"]))
