@@ -216,6 +216,30 @@ def test_a_narrow_window_scrolls_downwards_only(name: str, browser: Browser, fol
         assert chart(page, LOSS, "c.getBoundingClientRect().right") <= 375
 
 
+#: of each row of a table, how many pixels of room the name of the algorithm has to the number beside it
+ROOM = """[...document.querySelectorAll('table tr')].flatMap(row => {
+  const cells = [...row.children].filter(cell => cell.textContent.trim() && cell.getBoundingClientRect().width > 0);
+  const at = cells.findIndex(cell => cell.querySelector('.algorithm bdi'));
+  if (at < 0 || at + 1 >= cells.length) return [];
+  const number = document.createRange();
+  number.selectNodeContents(cells[at + 1]);
+  const [name, other] = [cells[at].querySelector('bdi').getBoundingClientRect(), number.getBoundingClientRect()];
+  return other.top < name.bottom && name.top < other.bottom ? [other.left - name.right] : [];
+})"""
+
+
+def test_long_names_leave_room_for_the_numbers(browser: Browser, tmp_path: Path) -> None:
+    names = {"AnAlgorithmWithALongNameAndNoBlankInIt": "clasp", "penalty_method_with_doubling_parameter": "recoo"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "write_all", lambda result, folder: None)
+        cocopt.run("olr", names, trials=3, rounds=50, out=tmp_path, progress=False)
+    for width in (375, 1400):
+        for page in opened(browser, tmp_path, width=width, height=800):
+            room = page.run(ROOM)
+            assert len(room) >= 6
+            assert min(room) >= 4
+
+
 def test_the_page_follows_a_dark_theme(browser: Browser, folders: dict[str, Path]) -> None:
     brightness = "(getComputedStyle(document.body).backgroundColor.match(/\\d+/g).reduce((a, b) => a + Number(b), 0))"
     colours = "c.data.filter(t => t.meta.kind === 'mean').map(t => t.line.color)"
