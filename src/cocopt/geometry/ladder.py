@@ -162,12 +162,11 @@ def _without_lost_points(request: Request, found: Batch) -> Batch:
     Of several curved rows such an x may be feasible and still be wrong: there every far trial is left to stages.
     """
     K, constraint, point, *_ = request
-    if not request.projects:
+    x, nu, status, name = found
+    near = K.scale if K.sized else np.abs(x).max(axis=-1, keepdims=True)  # (finding lengths takes longer)
+    if (np.abs(point) <= VERY_FAR * near).all() or not request.projects:
         return found
     scale = np.asarray(K.scale) if K.sized else lengths(constraint, point)
-    if (np.abs(point).max(axis=-1, initial=0.0) <= VERY_FAR * scale).all():
-        return found
-    x, nu, status, name = found
     size = np.maximum(np.abs(x).max(axis=-1), scale)
     at_scale = constraint.magnitude(np.ones(K.dim) * scale[..., None])
     unit = np.maximum(constraint.magnitude(x), VANISHING * at_scale)
