@@ -216,10 +216,10 @@ def test_the_judge_bounds_the_objective_by_weak_duality() -> None:
     w = 1e-7
     lens = ("Stack", [("NormBall", np.array([sign * (1.0 - w), 0.0]), 1.0) for sign in (-1.0, 1.0)])
     y, end = np.array([0.0, 1.0]), np.sqrt(1.0 - (1.0 - w) ** 2)
-    for error, right in ((0.0, True), (-1e-10, True), (-1e-7, False), (-1e-6, False)):
+    for error, accepted in ((0.0, True), (-1e-10, True), (-1e-7, False), (-1e-6, False)):
         x = np.array([0.0, end + error])
         all_of = fuzzing.inequalities(("Space", 2), lens, x)
-        assert (fuzzing.judge_by_gap(y, x, all_of, 1.0) is None) == right
+        assert (fuzzing.judge_by_gap(y, x, all_of, 1.0) is None) == accepted
 
 
 def kinds_with_a_solution() -> list[tuple[str, str]]:

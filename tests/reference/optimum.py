@@ -269,9 +269,9 @@ def relaxed(inequality: Inequality, t: int) -> Inequality:
     return Inequality(np.append(inequality.where, t), of, inequality.row)
 
 
-def eliminate(M: Vector, right: Vector) -> Vector:
-    """Z with M Z = right, by Gaussian elimination with scaled pivots; 0 for unknowns that the equations leave open."""
-    M, Z, size = M.copy(), right.copy(), len(M)
+def eliminate(M: Vector, rhs: Vector) -> Vector:
+    """Z with M Z = rhs, by Gaussian elimination with scaled pivots; 0 for unknowns that the equations leave open."""
+    M, Z, size = M.copy(), rhs.copy(), len(M)
     scale = abs(M).max(axis=1)
     scale[scale == 0] = ONE
     M, Z = M / scale[:, None], Z / (scale[:, None] if Z.ndim > 1 else scale)
@@ -389,8 +389,8 @@ def newton(program: Program, v: Vector, active: list[int], multipliers: Vector) 
     """v and multipliers for which these inequalities are equations and the Lagrangian is stationary."""
     size = len(v)
     for _ in range(MAX_STEPS):
-        M, right, _ = newton_system(program, v, active, multipliers)
-        step = eliminate(M, right)
+        M, rhs, _ = newton_system(program, v, active, multipliers)
+        step = eliminate(M, rhs)
         v, multipliers = v + step[:size], step[size:]
         if abs(step[:size]).max() <= ACCURACY * max(abs(v).max(), TINY):
             return v, multipliers
@@ -400,16 +400,16 @@ def newton(program: Program, v: Vector, active: list[int], multipliers: Vector) 
 def newton_system(
     program: Program, v: Vector, active: list[int], multipliers: Vector
 ) -> tuple[Vector, Vector, list[tuple[Decimal, Decimal]]]:
-    """The matrix and the right side of Newton's step and the next multipliers; the units of rows and of gradients."""
+    """The matrix and the right-hand side of Newton's step and the next multipliers; the units of rows and of gradients."""
     n, size, count = program.n, len(v), len(active)
     M = np.full((size + count, size + count), ZERO, dtype=object)
-    right = np.full(size + count, ZERO, dtype=object)
+    rhs = np.full(size + count, ZERO, dtype=object)
     target, curvature = np.array(program.start, dtype=object), np.full(size, CURVATURE, dtype=object)
     target[:n], curvature[:n] = program.target, ONE
     M[np.arange(size), np.arange(size)] = curvature
-    right[:size] = curvature * (target - v)
+    rhs[:size] = curvature * (target - v)
     for i, cost in program.cost.items():
-        right[i] -= cost
+        rhs[i] -= cost
     units = []
     for k, (i, multiplier) in enumerate(zip(active, multipliers, strict=True)):
         h = program.inequalities[i]
@@ -419,9 +419,9 @@ def newton_system(
             M[np.ix_(h.where, h.where)] += multiplier * bend
             turned = multiplier * (bend * bend).sum().sqrt() * norm(v[:n])
         M[h.where, size + k] = M[size + k, h.where] = gradient
-        right[size + k] = -value
+        rhs[size + k] = -value
         units.append((unit, turned))
-    return M, right, units
+    return M, rhs, units
 
 
 def sensitivity(program: Program, v: Vector, active: list[int], multipliers: Vector) -> tuple[float, float]:
