@@ -71,7 +71,7 @@ ATOMS = {  # every way in which a derivative is found, at points with positive e
     "matrix": cp.lambda_max(X + X.T) - 1,
     "nuclear norm": cp.normNuc(X @ np.array([[1.0, 2.0], [0.0, 1.0]])) - 1,
     "by rows": cp.log_sum_exp(np.array([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0]]) @ X, axis=1),
-    "affine atoms": cp.exp(cp.hstack([cp.cumsum(x), cp.diff(x) / 2, cp.convolve(np.array([1.0, -2.0]), x), 3 - x[::2]])),
+    "affine atoms": cp.exp(cp.hstack([cp.cumsum(x), cp.diff(x) / 2, cp.convolve([1.0, -2.0], x), 3 - x[::2]])),
     "products": cp.exp(cp.vec(np.array([[1.0, 2.0]]) @ X @ np.ones((2, 3)), order="F") + x[0] * np.ones(3)),
     "Kronecker": cp.sum(cp.exp(cp.kron(np.eye(2), X))) + cp.max(cp.multiply(x, center)) - cp.trace(X),
 }

@@ -400,7 +400,7 @@ def newton(program: Program, v: Vector, active: list[int], multipliers: Vector) 
 def newton_system(
     program: Program, v: Vector, active: list[int], multipliers: Vector
 ) -> tuple[Vector, Vector, list[tuple[Decimal, Decimal]]]:
-    """The matrix and the right-hand side of Newton's step and the next multipliers; the units of rows and of gradients."""
+    """Matrix and right-hand side of Newton's step, and the next multipliers; the units of rows and of gradients."""
     n, size, count = program.n, len(v), len(active)
     M = np.full((size + count, size + count), ZERO, dtype=object)
     rhs = np.full(size + count, ZERO, dtype=object)
