@@ -192,9 +192,20 @@ def foreign_private_names(source: str) -> list[str]:
     return [f"{line}: {name}" for line, name in sorted(found)]
 
 
+# Names of numba's, in the one module whose use of them a decision record explains; it works without them, too.
+PRIVATE_BY_DECISION = {"src/cocopt/kernels/_jit.py": "docs/decisions/0018-machine-code-once-per-kernel.md"}
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT / "src")))
 def test_private_names_stay_in_their_module(path: Path) -> None:
-    assert foreign_private_names(path.read_text(encoding="utf-8")) == []
+    found, record = (
+        foreign_private_names(path.read_text(encoding="utf-8")),
+        PRIVATE_BY_DECISION.get(path.relative_to(ROOT).as_posix()),
+    )
+    if record is not None:
+        text = (ROOT / record).read_text(encoding="utf-8")
+        found = [line for line in found if line.partition(": ")[2] not in text]
+    assert found == []
 
 
 def test_the_check_for_private_names_can_fail() -> None:

@@ -7,6 +7,7 @@ frequent atoms, by the atom itself for linear ones, and else by the derivative t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -143,7 +144,7 @@ def _rule(atom: Any) -> Rule:
         for kind in type(atom).__mro__:
             if kind in _RULES:
                 return _RULES[kind]
-    return _linear if isinstance(atom, AffAtom) else _declared
+    return _linear if isinstance(atom, AffAtom) else _Declared(atom)
 
 
 # ------------------------------------------------------------------------------------------------- any atom
@@ -162,18 +163,38 @@ def _linear(atom: Any, values: list[Any], value: Any, jacobians: list[Any]) -> A
     return result
 
 
-def _declared(atom: Any, values: list[Any], value: Any, jacobians: list[Any]) -> Array:
-    """By the derivative that the atom declares: of each argument a matrix (size of it, size of the atom)."""
-    n = next(jacobian.shape[-1] for jacobian in jacobians if jacobian is not None)
-    total, declared = np.zeros((atom.size, n)), atom._grad(values)
-    for derivative, jacobian in zip(declared, jacobians, strict=True):
-        if jacobian is None:
-            continue
-        if derivative is None:  # outside the domain
-            return np.full((*atom.shape, n), np.nan)
-        inner = jacobian.reshape(-1, n, order="F") if jacobian.ndim > 2 else jacobian.reshape(-1, n)
-        total += _dense(derivative).reshape(len(inner), atom.size).T @ inner
-    return total.reshape((*atom.shape, n), order="F") if len(atom.shape) > 1 else total.reshape((*atom.shape, n))
+class _Declared:
+    """By the derivative that CVXPY declares for an atom, found from a copy of it with arguments of its own."""
+
+    def __init__(self, atom: Any) -> None:
+        self._lock = threading.Lock()  # the copy holds one value at a time
+        self._arguments = [
+            cp.Variable(argument.shape)
+            if argument.variables()
+            else cp.Parameter(argument.shape)
+            if argument.parameters()
+            else argument
+            for argument in atom.args
+        ]
+        self._copy = atom.copy(self._arguments)
+
+    def __call__(self, atom: Any, values: list[Any], value: Any, jacobians: list[Any]) -> Array:
+        n = next(jacobian.shape[-1] for jacobian in jacobians if jacobian is not None)
+        with self._lock:
+            for argument, given in zip(self._arguments, values, strict=True):
+                if isinstance(argument, cp.Variable | cp.Parameter):
+                    argument.save_value(given)
+            declared = self._copy.grad
+        total = np.zeros((atom.size, n))
+        for argument, jacobian in zip(self._arguments, jacobians, strict=True):
+            if jacobian is None:
+                continue
+            derivative = declared[argument]  # of the shape (size of the argument, size of the atom)
+            if derivative is None:  # outside the domain
+                return np.full((*atom.shape, n), np.nan)
+            inner = jacobian.reshape(-1, n, order="F") if jacobian.ndim > 2 else jacobian.reshape(-1, n)
+            total += _dense(derivative).reshape(len(inner), atom.size).T @ inner
+        return total.reshape((*atom.shape, n), order="F") if len(atom.shape) > 1 else total.reshape((*atom.shape, n))
 
 
 # ------------------------------------------------------------------------------------------- frequent atoms
@@ -187,17 +208,19 @@ def _sum_of_all(atom: Any, values: list[Any], value: Any, jacobians: list[Any]) 
 
 def _product(atom: Any, values: list[Any], value: Any, jacobians: list[Any]) -> Array:
     """A matrix times a vector or the other way round, one of them constant."""
-    (left, right), (of_left, of_right) = values, jacobians
-    if of_left is None and right.ndim == 1 and left.ndim in (1, 2):
-        return left @ of_right  # type: ignore[no-any-return]
-    if of_right is None and left.ndim == 1 and right.ndim in (1, 2):
-        return right.T @ of_left  # type: ignore[no-any-return]
+    (first, second), (of_first, of_second) = values, jacobians
+    if of_first is None and second.ndim == 1 and first.ndim in (1, 2):
+        return first @ of_second  # type: ignore[no-any-return]
+    if of_second is None and first.ndim == 1 and second.ndim in (1, 2):
+        return second.T @ of_first  # type: ignore[no-any-return]
     return _linear(atom, values, value, jacobians)
 
 
 def _multiple(atom: Any, values: list[Any], value: Any, jacobians: list[Any]) -> Array:
-    (left, right), (of_left, of_right) = values, jacobians
-    return left[..., None] * of_right if of_left is None else of_left * right[..., None]  # type: ignore[no-any-return]
+    (first, second), (of_first, of_second) = values, jacobians
+    if of_first is None:
+        return first[..., None] * of_second  # type: ignore[no-any-return]
+    return of_first * second[..., None]  # type: ignore[no-any-return]
 
 
 def _sum(atom: Any, values: list[Any], value: Any, jacobians: list[Any]) -> Array:

@@ -61,24 +61,13 @@ def _connect_units(values, columns, starts, ends, row_units, column_units):
     return found
 
 
-@guvectorize(
-    [
-        "float64[::1], int64[::1], int64[::1], float64[::1], int64[::1], float64[::1], int64, float64, "
-        "float64[::1], float64[::1], float64[::1], float64[::1]"
-    ],
-    "(z),(z),(s),(m),(m),(w),(),(),(z),(m),(m),(w)",
-)
-def scale_rows(values, columns, starts, b, ends, x, n, length, new_values, new_b, row_units, column_units):
-    """(b − A x)/length and A in numbers of order 1: writes the last four arguments.
-
-    Each cone is divided by its largest coefficient of the first n variables, each other variable gets a unit of its
-    own, and cones without the first n variables are divided by their largest coefficient.
-    """
-    m = b.size
+@njit
+def _find_units(values, columns, starts, ends, n, row_units, column_units):
+    """The units of cones with x, 0 for the others, and of all variables."""
     for c in range(column_units.size):
         column_units[c] = 1.0 if c < n else 0.0
     i = 0
-    while i < m:
+    while i < row_units.size:
         end = ends[i]
         largest = 0.0
         for k in range(starts[i], starts[end]):
@@ -99,6 +88,23 @@ def scale_rows(values, columns, starts, b, ends, x, n, length, new_values, new_b
     for c in range(n, column_units.size):
         if column_units[c] == 0.0:
             column_units[c] = 1.0
+
+
+@guvectorize(
+    [
+        "float64[::1], int64[::1], int64[::1], float64[::1], int64[::1], float64[::1], int64, float64, "
+        "float64[::1], float64[::1], float64[::1], float64[::1]"
+    ],
+    "(z),(z),(s),(m),(m),(w),(),(),(z),(m),(m),(w)",
+)
+def scale_rows(values, columns, starts, b, ends, x, n, length, new_values, new_b, row_units, column_units):
+    """(b − A x)/length and A in numbers of order 1: writes the last four arguments.
+
+    Each cone is divided by its largest coefficient of the first n variables, each other variable gets a unit of its
+    own, and cones without the first n variables are divided by their largest coefficient.
+    """
+    m = b.size
+    _find_units(values, columns, starts, ends, n, row_units, column_units)
     i = 0
     while i < m:
         end = ends[i]

@@ -147,7 +147,7 @@ def minimise_over_box(problem, work, x, u, considered, last, keep_factor, gap):
     """Moves x from where it is to the minimum; with cones, until twice the gap of the Lagrangian is at most ``gap``.
 
     ``last`` is the previous `Minimum`, whose factor is used for the first step if ``keep_factor``; then no step is
-    needed within the gap.
+    needed within the gap. Above the guide, since every way out of the loop returns what the loop has computed.
     """
     dense, count, slope, noise, began = last.dense, last.free_count, 0.0, 0.0, False
     for _ in range(MAX_EVALUATIONS):
