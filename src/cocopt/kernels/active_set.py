@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocopt.kernels._jit import borrowing, expanded, njit
+from cocopt.kernels._jit import borrowing, expanded, in_order, njit
 from cocopt.kernels.far_targets import MAX_STAGES, is_lost, is_near, move_target_closer, next_length, smallest_size
 from cocopt.kernels.ldl import factorise, remove_from_factor, solve_factored, update_factor
 from cocopt.kernels.line import Line, find_root, limit_at_infinity
 from cocopt.kernels.rounding import rounding
-from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, TOUCHING, UNCONVERGED
+from cocopt.kernels.status import CONVERGED, CROWDED, INFEASIBLE, NONFINITE, TOUCHING, UNCONVERGED
 from cocopt.kernels.vectors import clip, dot, norm
 from cocopt.kernels.workspace import ACTIVE, AT_BOUND, INACTIVE, workspace_views
 from cocopt.tolerances import FEASIBILITY, NEVER_BINDS
@@ -39,6 +39,8 @@ __all__ = [
 
 MIN_ROWS_BY_COLUMNS = 8  # from so many rows on A x is computed column by column
 UPDATE_COST = 6  # that of one update of the factor, for as many rows as coordinates, in units of a new factor's over 2n
+MIN_CROWDED_DIM = 50  # in fewer dimensions another start gains little and can cost as much
+CROWDED_SHARE = 3  # a problem counts as crowded once the active rows are more than one in so many coordinates
 MAX_UPDATES = 4  # after more steps than this z is computed anew from the multipliers before a result is accepted
 
 
@@ -216,50 +218,84 @@ def update_free(work, active_count, factored, changes):
             if change[j] == weight:
                 for p in range(valid):
                     w[p] = work.rows[work.active[p], j]
-                valid = update_factor(work.factor, valid, zero, zero, weight, w)
+                valid = update_factor(work.factor, valid, zero, weight, w)
         weight = -1.0
     return valid
 
 
 @borrowing
-def check_active_residuals(work, active_count, x, noise, eps):
+def measure_active_residuals(work, active_count, x):
+    """The residuals of the active rows."""
+    for p in range(active_count):
+        i = work.active[p]
+        work.residual[i] = dot(work.rows[i], x) - work.rhs[i]
+
+
+@borrowing
+def check_active_residuals(work, active_count, noise, eps):
     """Whether the residuals of the active rows vanish but for rounding; the largest of them, at least ``noise``."""
     vanish, largest = True, noise
     for p in range(active_count):
         i = work.active[p]
-        r = work.residual[i] = dot(work.rows[i], x) - work.rhs[i]
-        if not abs(r) <= noise + eps * abs(work.rhs[i]):
+        r = abs(work.residual[i])
+        if not r <= noise + eps * abs(work.rhs[i]):
             vanish = False
-            largest = max(largest, abs(r))
+            largest = max(largest, r)
     return vanish, largest
 
 
 @borrowing
+def forget_rounding(work, active_count):
+    """Residuals that vanish but for rounding count as 0: the less of them there are, the less is there to solve."""
+    for p in range(active_count):
+        work.residual[work.active[p]] = 0.0
+
+
+@borrowing
 def find_most_violated_row(work, count, x, threshold, eps):
-    """The row whose multiplier leaves its bound with the steepest ascent; −1 if none has more than the threshold."""
+    """The row whose multiplier leaves its bound with the steepest ascent; −1 if none has more than the threshold.
+
+    And how many have more.
+    """
     compute_residuals(work, count, x)
     state, gain = work.row_state, work.newton_step
     for i in range(count):
         excess = (work.residual[i] if state[i] == INACTIVE else -work.residual[i]) - eps * abs(work.rhs[i])
         gain[i] = -1.0 if state[i] == ACTIVE else excess
-    found, most = -1, threshold
+    found, most, violated = -1, threshold, 0
     for i in range(count):
+        violated += 1 if gain[i] > threshold else 0
         if gain[i] > most:
             found, most = i, gain[i]
-    return found
+    return found, violated
+
+
+@in_order
+def combine_rows(rows, active, weights, count, total):
+    """total = Σ_p weights_p a_p over the active rows; four at once, so that the sum is read and written less often."""
+    n = total.shape[0]
+    for j in range(n):
+        total[j] = 0.0
+    whole = count - count % 4
+    for p in range(0, whole, 4):
+        first, second, third, fourth = rows[active[p]], rows[active[p + 1]], rows[active[p + 2]], rows[active[p + 3]]
+        d_1, d_2, d_3, d_4 = weights[p], weights[p + 1], weights[p + 2], weights[p + 3]
+        for j in range(n):
+            total[j] += (d_1 * first[j] + d_2 * second[j]) + (d_3 * third[j] + d_4 * fourth[j])
+    for p in range(whole, count):
+        row, d_1 = rows[active[p]], weights[p]
+        for j in range(n):
+            total[j] += d_1 * row[j]
 
 
 @borrowing
 def newton_direction(problem, work, nu, active_count):
     """direction = Aᵀ newton_step, and what it does to the multipliers and to the dual."""
     a, d = work.direction, work.newton_step
-    for j in range(a.shape[0]):
-        a[j] = 0.0
+    combine_rows(work.rows, work.active, d, active_count, a)
     ascent, length, total, max_step, blocking, decreases = 0.0, 0.0, 0.0, np.inf, -1, False
     for p in range(active_count):
         i = work.active[p]
-        for j in range(a.shape[0]):
-            a[j] += d[p] * work.rows[i, j]
         ascent += d[p] * work.residual[i]
         length += abs(d[p])
         total += abs(nu[i])
@@ -294,34 +330,37 @@ def stays_on_piece(problem, work, alpha):
 
 @borrowing
 def line_search(problem, work, x, direction, tol, size):
-    """(α, status): the α ≤ max_step that maximises the dual, or INFEASIBLE or TOUCHING if it grows without end.
+    """(α, status, exact): the α ≤ max_step that maximises the dual, or INFEASIBLE or TOUCHING if it grows without end.
 
-    ``tol`` is the rounding error of the derivative; ``size`` is the length of the vectors in a residual.
+    ``exact`` says that of the active rows' residuals 1 − α is left. ``tol`` is the rounding error of the derivative;
+    ``size`` is the length of the vectors in a residual.
     """
     ascent, curvature, max_step = direction.ascent, direction.curvature, direction.max_step
     alpha = min(1.0, max_step)
     quadratic = tol < ascent <= curvature + tol and curvature <= ascent + tol
     if quadratic and stays_on_piece(problem, work, alpha):
-        return alpha, CONVERGED
+        return alpha, CONVERGED, True
     # h(α) = ⟨newton_step, r(ν + α newton_step)⟩ with b such that it agrees with the residuals in hand
     b = dot(work.direction, x) - ascent
     line = Line(work.z, problem.lower, problem.upper, work.direction, b)
     if max_step == np.inf:
         least = limit_at_infinity(line)
         if least > direction.length * FEASIBILITY * size and not direction.decreases:
-            return alpha, INFEASIBLE
+            return alpha, INFEASIBLE, False
         if least > -tol:
-            return alpha, TOUCHING
+            return alpha, TOUCHING, False
     if max_step > 0.0 and ascent > tol:
         alpha, _ = find_root(line, max_step, tol, ascent, curvature)
-    return alpha, CONVERGED
+    return alpha, CONVERGED, False
 
 
 @borrowing
 def take_step(work, nu, active_count, alpha):
-    """Moves the multipliers and z by α along the direction."""
+    """Moves the multipliers and z by α along the direction; of residuals 1 − α is left, if the step is exact."""
     for p in range(active_count):
-        nu[work.active[p]] += alpha * work.newton_step[p]
+        i = work.active[p]
+        nu[i] += alpha * work.newton_step[p]
+        work.residual[i] *= 1.0 - alpha
     for j in range(work.z.shape[0]):
         work.z[j] -= alpha * work.direction[j]
 
@@ -347,8 +386,16 @@ def remove_row(work, active_count, removed):
 
 
 @borrowing
-def maximise_dual(problem, work, nu, x):
+def is_crowded(active_count, violated, n):
+    """Whether about as many rows will bind as there are coordinates, as far as active and violated ones tell."""
+    return n >= MIN_CROWDED_DIM and CROWDED_SHARE * active_count > n and active_count + violated > n
+
+
+@borrowing
+def maximise_dual_unless_crowded(problem, work, nu, x, may_stop):
     """The active-set method; ν and the rows' states are the start and the result. Returns a status.
+
+    If it ``may_stop``, CROWDED where the problem turns out to be crowded (`maximise_dual_in_stages`).
 
     Its complexity exceeds the guide, since its loop has a dozen numbers as its state; each step is a function.
     """
@@ -359,31 +406,42 @@ def maximise_dual(problem, work, nu, x):
     bound_sum = sum_at_bound(work, count, nu)
     updates, multiplier_sum = 0, 0.0  # updates of z since it was computed: each loses a little
     added, state_before = -1, INACTIVE  # the row that joined last, and its state before
+    exact = False  # whether the residuals of the active rows are known from those before the last step
     for _ in range(60 + 8 * count):
         if updates == 0:
             multiplier_sum = compute_z(problem, work, nu, active_count)
         x_norm, changes = clip_to_bounds(problem, work, x)
         if changes > 0:
             factored = update_free(work, active_count, factored, changes)
+        exact = exact and changes == 0 and updates > 0
+        if not exact:
+            measure_active_residuals(work, active_count, x)
         size = problem.target_norm + x_norm
         # (where z is not clipped y is at most ‖x‖ + Σ|ν_i|; where it is clipped its rounding does not matter)
         noise = 2.0 * eps * (x_norm + multiplier_sum)
-        vanish, largest = check_active_residuals(work, active_count, x, noise, eps)
-        joining = -1
+        vanish, largest = check_active_residuals(work, active_count, noise, eps)
+        joining, violated = -1, 0
         if vanish or (problem.eager and changes > 0 and active_count < count_free(work.free)):
-            joining = find_most_violated_row(work, count, x, largest, eps)
+            joining, violated = find_most_violated_row(work, count, x, largest, eps)
+        if vanish and joining < 0 and exact:  # to be seen, before it is believed
+            measure_active_residuals(work, active_count, x)
+            vanish, largest = check_active_residuals(work, active_count, noise, eps)
         if vanish and joining < 0:
             accurate = noise <= 0.25 * FEASIBILITY * size
             if updates <= (MAX_UPDATES if accurate else 0):
                 return CONVERGED if accurate else UNCONVERGED
             updates = 0
             continue
+        if vanish:
+            forget_rounding(work, active_count)
         if joining >= 0:
             added, state_before = joining, work.row_state[joining]
             work.row_state[joining], work.active[active_count] = ACTIVE, joining
             active_count += 1
+            if may_stop and is_crowded(active_count, violated, x.shape[0]):
+                return CROWDED
         factorise(work, factored, active_count)
-        solve_factored(work, active_count - 1 if vanish else 0, active_count)
+        solve_factored(work, np.int64(0), active_count)
         if joining >= 0:
             if not vanish and (work.newton_step[active_count - 1] <= 0.0) == (state_before == INACTIVE):
                 work.row_state[joining] = state_before  # it joined too early, and would leave at once
@@ -395,7 +453,7 @@ def maximise_dual(problem, work, nu, x):
         direction = newton_direction(problem, work, nu, active_count)
         if not 0.0 < direction.ascent < np.inf:
             return UNCONVERGED
-        alpha, status = line_search(problem, work, x, direction, 0.25 * direction.length * noise, size)
+        alpha, status, exact = line_search(problem, work, x, direction, 0.25 * direction.length * noise, size)
         if status != CONVERGED:
             return status
         take_step(work, nu, active_count, alpha)
@@ -411,6 +469,12 @@ def maximise_dual(problem, work, nu, x):
 
 
 @borrowing
+def maximise_dual(problem, work, nu, x):
+    """The active-set method from ν and the rows' states to the result, whatever the problem. Returns a status."""
+    return maximise_dual_unless_crowded(problem, work, nu, x, False)
+
+
+@borrowing
 def rows_hold(work, count, equalities, size):
     """Whether the residuals, of a point of this size, are as small as promised; those of rows AT_BOUND need not be."""
     hold = True
@@ -421,24 +485,46 @@ def rows_hold(work, count, equalities, size):
     return hold
 
 
+@borrowing
+def forget_multipliers(work, nu, count, equalities):
+    """ν = 0, and no inequality is active."""
+    for i in range(count):
+        nu[i] = 0.0
+        work.row_state[i] = ACTIVE if i < equalities and work.norms[i] > 0.0 else INACTIVE
+
+
 @expanded
 def maximise_dual_in_stages(problem, work, multiplier, x):
     """`maximise_dual`, and where y is far away again from nearer and nearer targets; returns (status, ν).
 
     y − Aᵀν has then lost digits that x can have, but ν has not: ν is that of the first stage.
+
+    Where about as many rows bind as there are coordinates, x is mostly strictly between the bounds, but coordinates
+    would meet and leave them on the way in every other step: there the rows alone come first, and are the start.
     """
     y, _, lower, upper, count, equalities, eager = problem
     nu, status, target, tau, smallest, x_norm = multiplier, UNCONVERGED, problem.target, 1.0, 0.0, 0.0
-    for stage in range(MAX_STAGES):
-        status = maximise_dual(problem, work, multiplier, x)
+    may_stop, unbounded, first = True, False, True
+    for _ in range(MAX_STAGES + 2):
+        status = maximise_dual_unless_crowded(problem, work, multiplier, x, may_stop)
+        may_stop = False
+        if status == CROWDED:
+            free = np.full(x.shape[0], np.inf)
+            problem, unbounded = DualProblem(y, problem.target_norm, -free, free, count, equalities, eager), True
+            continue
+        if unbounded:
+            if status != CONVERGED:
+                forget_multipliers(work, multiplier, count, equalities)
+            problem, unbounded = DualProblem(y, problem.target_norm, lower, upper, count, equalities, eager), False
+            continue
         x_norm = norm(x)
         total = 0.0
         for i in range(count):
             total += abs(multiplier[i])
         if total == 0.0 or is_near(problem.target_norm, x_norm, smallest):
             break
-        if stage == 0:
-            nu, target = multiplier.copy(), np.empty(x.shape[0])
+        if first:
+            nu, target, first = multiplier.copy(), np.empty(x.shape[0]), False
             smallest = smallest_size(lower, upper, work.rhs, count)
         if status != CONVERGED and not is_lost(problem.target_norm, x_norm, smallest):
             break
