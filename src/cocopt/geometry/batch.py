@@ -26,6 +26,9 @@ MIN_SIMD_TRIALS = 6  # from so many trials on they are
 _UNBOUNDED_SUM = np.array([np.inf])
 _NO_EQUALITIES = np.array(0)  # an array, since turning a number into one costs as much as a projection
 
+MAX_KEPT_SIZE = 10_000  # entries of the rows of a polyhedron that may be kept alive from one call to the next
+_last_contiguous: Polyhedral | None = None
+
 Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, statuses, method
 
 
@@ -115,10 +118,26 @@ def _solve_box(
 def _solve_polyhedron(polyhedral: Polyhedral, A: Array, b: Array, point: Array, max_multiplier: Array | None) -> Batch:
     """Several rows over a polyhedron, their multipliers bounded one by one."""
     M, n = A.shape[-2:]
-    own, equalities = map(contiguous, polyhedral[:4]), _as_array(polyhedral.equalities)
+    own, equalities = _contiguous_parts(polyhedral), _as_array(polyhedral.equalities)
     rows, memory = (contiguous(A), contiguous(b)), kernels.workspace_memory(polyhedral.b.size + M, n)
     bounds = _row_bounds(max_multiplier, M)
     return *kernels.polyhedron_rows(point, *own, equalities, *rows, bounds, *memory), "kernel"
+
+
+def _contiguous_parts(polyhedral: Polyhedral) -> tuple[Array, Array, Array, Array]:
+    """Bounds, rows and right-hand sides with contiguous memory.
+
+    What was contiguous in the last call need not be asked again, which would take a twentieth of a small projection: a
+    set hands out the same tuple in every round.
+    """
+    global _last_contiguous
+    lower, upper, A, b, _ = polyhedral
+    if polyhedral is _last_contiguous:
+        return lower, upper, A, b
+    parts = contiguous(lower), contiguous(upper), contiguous(A), contiguous(b)
+    if A.size <= MAX_KEPT_SIZE and parts[0] is lower and parts[1] is upper and parts[2] is A and parts[3] is b:
+        _last_contiguous = polyhedral
+    return parts
 
 
 def _solve_polyhedron_sum(polyhedral: Polyhedral, A: Array, b: Array, point: Array, max_multiplier_sum: Array) -> Batch:

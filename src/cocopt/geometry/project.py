@@ -25,6 +25,8 @@ from cocopt.tolerances import BLACK_BOX
 
 __all__ = ["Projection", "explain", "project", "solve_projection"]
 
+RAISE = "raise"  # the default of `infeasible`, the same object as every such literal
+
 
 def project(
     K: ConvexSet,
@@ -128,9 +130,10 @@ def _solve_checked(
 ) -> Projection:
     """`solve`, on arguments that are yet to be checked."""
     check_arguments(K, constraint)
-    one_of("infeasible", infeasible, "raise", "nearest")
-    positive_int("cuts", cuts)
-    scalar("tol", tol, positive=True)
+    if infeasible is not RAISE or cuts is not MAX_CUTS or tol is not BLACK_BOX:  # the defaults themselves are valid
+        one_of("infeasible", infeasible, "raise", "nearest")
+        positive_int("cuts", cuts)
+        scalar("tol", tol, positive=True)
     points = as_points("point", point, K.dim)
     if constraint is None:
         return Projection(K.project_unchecked(require_moderate("point", points)), "set", np.True_, np.float64(0.0))
