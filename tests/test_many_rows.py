@@ -24,7 +24,7 @@ def rows_of_box(n: int) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("crowded", [False, True], ids=["some bind", "n bind"])
-@pytest.mark.parametrize(("n", "M"), [(2, 129), (3, 1000), (12, 300), (30, 150), (40, 500)])
+@pytest.mark.parametrize(("n", "M"), [(2, 129), (3, 1000), (12, 300), (30, 150), (40, 500), (60, 200)])
 def test_hundreds_of_rows_over_a_box(n: int, M: int, crowded: bool) -> None:
     K, (E, e) = Box(0.0, 1.0, dim=n), rows_of_box(n)
     for seed in range(3):
@@ -35,8 +35,34 @@ def test_hundreds_of_rows_over_a_box(n: int, M: int, crowded: bool) -> None:
         np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("narrow", [0, 10, 40])
+def test_crowded_rows_where_bounds_bind_too(narrow: int) -> None:
+    """The start without bounds is outside of those that are narrow."""
+    n, M = 60, 200
+    E, e = rows_of_box(n)
+    for seed in range(2):
+        A, b, y = problem(n, M, seed, crowded=True)
+        inside = np.linalg.lstsq(A, b - 0.01, rcond=None)[0]  # close to a point that satisfies the rows
+        lower, upper = np.zeros(n), np.ones(n)
+        lower[:narrow], upper[:narrow] = inside[:narrow] - 1e-4, inside[:narrow] + 1e-4
+        b = np.maximum(b, A @ np.clip(inside, lower, upper))
+        e = np.concatenate([upper, -lower])
+        found = solve_projection(Box(lower, upper), constraints.Affine(A, b), y)
+        assert found.method == "kernel"
+        expected = least_distance(np.concatenate([A, E]), np.concatenate([b, e]), y)
+        np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-9)
+
+
+def test_crowded_rows_without_a_common_point() -> None:
+    n, M = 60, 200
+    A, b, y = problem(n, M, 0, crowded=True)
+    A, b = np.concatenate([A, -A[:1]]), np.append(b, -b[0] - 0.1)
+    with pytest.raises(errors.InfeasibleRound):
+        cocopt.project(Box(0.0, 1.0, dim=n), constraints.Affine(A, b), y)
+
+
 @pytest.mark.parametrize("kind", ["simplex", "polyhedron", "product"])
-@pytest.mark.parametrize(("n", "M"), [(4, 200), (20, 300), (30, 129)])
+@pytest.mark.parametrize(("n", "M"), [(4, 200), (20, 300), (30, 129), (60, 200)])
 def test_hundreds_of_rows_over_other_polyhedra(kind: str, n: int, M: int) -> None:
     for seed in range(3):
         A, b, y = problem(n, M, seed, crowded=True)
