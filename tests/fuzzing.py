@@ -18,6 +18,7 @@ import argparse
 import collections
 import concurrent.futures
 import json
+import multiprocessing
 import sys
 import time
 import traceback
@@ -1135,7 +1136,8 @@ def in_parts(first: int, count: int, ordinary: bool, jobs: int, kept: Path | Non
             pairs = {(K, kind): number for K, kind, number in calls}
             failures_of = [(int(seed), str(label), str(text)) for seed, label, text in failed]
             done[start] = Summary(made, collections.Counter(kinds), failures_of, collections.Counter(pairs))
-    with concurrent.futures.ProcessPoolExecutor(jobs) as executor:
+    spawn = multiprocessing.get_context("spawn")  # a process with threads cannot be forked safely
+    with concurrent.futures.ProcessPoolExecutor(jobs, spawn) as executor:
         ahead: dict[int, concurrent.futures.Future[Summary]] = {}
         made, start = 0, first
         while made < count:

@@ -11,7 +11,7 @@ from cocopt import registry
 from cocopt.constraints.base import Constraint
 from cocopt.constraints.cvxpy_expression import from_cvxpy
 
-_OWN = registry.import_package("constraint", __path__, skip=("cvxpy_constraint",))
+_OWN = registry.import_package("constraint", __path__, skip=("cvxpy_constraint", "cvxpy_values"))
 globals().update(_OWN)
 
 __all__ = ["Constraint", "from_cvxpy", *_OWN]

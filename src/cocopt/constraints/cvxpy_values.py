@@ -92,7 +92,9 @@ class ExpressionValues:
             else:
                 of_arguments = [jacobians[place] for place in node.arguments]
                 jacobians.append(node.rule(node.expression, [values[k] for k in node.arguments], value, of_arguments))
-        return jacobians[-1].reshape(-1, x.size)  # type: ignore[no-any-return]
+        jacobian: Array = np.array(jacobians[-1].reshape(-1, x.size))
+        jacobian[~np.isfinite(values[-1].reshape(-1))] = np.nan
+        return jacobian
 
     def _values(self, constants: list[Any], x: Array) -> list[Any]:
         values = list(constants)

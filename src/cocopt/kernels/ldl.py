@@ -124,7 +124,10 @@ def update_pivot(inverse, w_p, weight, last):
 
 @in_order
 def update_two_rows(upper, lower, w, start, count, inverse_1, w_1, of_1, inverse_2, w_2, of_2):
-    """Updates what is right of the diagonal in two rows of the factor, from ``start`` on, and w."""
+    """Updates what is right of the diagonal in two rows of the factor, from ``start`` on, and w.
+
+    More parameters than the guide allows: three numbers of each row, beside what is updated.
+    """
     for s in range(start, count):
         entry_1, entry_2 = upper[s] * inverse_1, lower[s] * inverse_2
         w_s = w[s] - w_1 * entry_1
