@@ -18,7 +18,7 @@ from cocopt.sets.simplex import Simplex
 
 __all__ = ["MAX_DENSE_DIM", "Batch", "joined", "kernel_rows", "solve_batch"]
 
-MAX_KERNEL_ROWS = 4000  # up to here DAQP is no faster, but where about n rows bind and n ≥ 100 (by a third)
+MAX_KERNEL_ROWS = 4000  # up to here DAQP is no faster, but where about n rows bind and n is about 30 (by a quarter)
 MAX_DENSE_DIM = 2000  # in more dimensions the solvers' dense n × n matrices are too large; other methods take over
 SIMD_MAX_SIZE = 100  # product of rows and dimension up to which eight trials at once are faster than one by one
 MIN_SIMD_TRIALS = 6  # from so many trials on they are

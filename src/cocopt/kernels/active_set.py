@@ -40,7 +40,7 @@ __all__ = [
 MIN_ROWS_BY_COLUMNS = 8  # from so many rows on A x is computed column by column
 UPDATE_COST = 6  # that of one update of the factor, for as many rows as coordinates, in units of a new factor's over 2n
 MIN_CROWDED_DIM = 50  # in fewer dimensions another start gains little and can cost as much
-CROWDED_SHARE = 3  # a problem counts as crowded once the active rows are more than one in so many coordinates
+CROWDED_SHARE = 4  # a problem counts as crowded once the active rows are more than one in so many coordinates
 MAX_UPDATES = 4  # after more steps than this z is computed anew from the multipliers before a result is accepted
 
 
