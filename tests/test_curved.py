@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 from instances import build, build_set, instance
 from reference import curved
@@ -182,6 +182,7 @@ def test_the_hinge_prox_of_a_norm_ball_with_rows_against_cvxpy(kind: str, seed: 
 @pytest.mark.parametrize("kind", [*SETS, "rows"])
 @settings(max_examples=15, deadline=None)
 @given(seed=seeds)
+@example(seed=99)  # over the 1-norm ball: a point that is in K but for rounding
 def test_what_makes_a_projection(kind: str, seed: int) -> None:
     """Feasible, idempotent bit for bit or to rounding, firmly non-expansive, and y − x makes an obtuse angle with K."""
     rng = np.random.default_rng(seed)

@@ -36,6 +36,9 @@ from cocopt.tolerances import FEASIBILITY
 __all__ = ["l1_ball_halfspace", "l1_ball_norm_ball"]
 
 
+SLACK = 4.0 * 2.0**-52  # as `cocopt.sets.base.rounding`
+
+
 class Line(NamedTuple):
     """The points v = p + θ q, measured from the center of K, and K's radius."""
 
@@ -168,6 +171,12 @@ def _norm1_distance(y, center):
 
 
 @borrowing
+def _is_in_set(y, center, radius, size):
+    """Whether y is in K as K itself decides: what rounding may add to a sum of so many terms does not count."""
+    return _norm1_distance(y, center) - radius <= SLACK * y.shape[0] * size
+
+
+@borrowing
 def _distance_of(x, c):
     """‖x − c‖ and ‖x‖."""
     d_sq, x_sq = 0.0, 0.0
@@ -198,7 +207,7 @@ def _solve_norm_ball(y, K, c, radius, max_multiplier, memory, x):
     row = row_of(n, 0.0 if radius == np.inf else radius, max_multiplier, size)
     reach = norm(line.q)
     off = max_multiplier == 0.0 or radius == np.inf
-    if (off or reach <= radius + row.tol) and _norm1_distance(y, center) <= K_radius + rounding(n) * size:
+    if (off or reach <= radius + row.tol) and _is_in_set(y, center, K_radius, size):
         for j in range(n):
             x[j] = y[j]
         return 0.0, CONVERGED
@@ -277,7 +286,7 @@ def _solve_halfspace(y, K, row, max_multiplier, memory, x):
     offset, a_norm = dot(a, center) - b, norm(a)
     tol = eps * (a_norm * size + abs(b)) if b < np.inf else 0.0
     off = b == np.inf or max_multiplier == 0.0
-    if (off or dot(a, y) - b <= tol) and _norm1_distance(y, center) <= K_radius + rounding(n) * size:
+    if (off or dot(a, y) - b <= tol) and _is_in_set(y, center, K_radius, size):
         for j in range(n):
             x[j] = y[j]
         return 0.0, CONVERGED
