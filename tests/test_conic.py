@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cocopt
 from cocopt import Ball, Box, Simplex, constraints
 from cocopt.cones import stack
 from cocopt.geometry.batch import solve_batch
@@ -98,3 +99,14 @@ def test_a_large_sparse_problem_needs_no_dense_matrix() -> None:
     tracemalloc.stop()
     assert_optimal(K, g, y, found.point, found.multipliers)
     assert peak < 8e6
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("rhs", [1e-6, 1.0, 1e12])
+def test_a_row_of_zeros_that_holds_changes_nothing(length: float, rhs: float) -> None:
+    """However large its right-hand side is beside the lengths."""
+    ones, ball = np.ones((1, 3)) / length, constraints.Norm1(np.zeros(3), 0.9 * length)
+    with_row = constraints.Stack([constraints.Affine(np.vstack([ones, np.zeros((1, 3))]), [1.0, rhs]), ball])
+    K, y = cocopt.Box(0.0, length, dim=3), length * np.array([1.0, 0.8, 0.5])
+    expected = cocopt.project(K, constraints.Stack([constraints.Affine(ones, [1.0]), ball]), y)
+    np.testing.assert_allclose(cocopt.project(K, with_row, y), expected, rtol=0, atol=1e-9 * length)

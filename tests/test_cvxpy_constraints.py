@@ -161,6 +161,33 @@ def test_targets_whose_projection_onto_K_is_at_the_end_of_the_domain(expression:
         x.value = None
 
 
+@pytest.mark.parametrize("infeasible", ["raise", "nearest"])
+@pytest.mark.parametrize("y", [[0.0, 0.0], [0.0, 0.01], [-1.0, -1.0], [-1.0, 1.5]])
+@pytest.mark.parametrize("K", [Box(0.0, 2.0, dim=2), Box(-3.0, 2.0, dim=2)], ids=["ends there", "goes beyond"])
+@pytest.mark.parametrize("kind", ["log", "sqrt", "geometric mean", "inverse"])
+def test_targets_outside_the_domain(kind: str, K: Any, y: list[float], infeasible: str) -> None:
+    """P_K(target) is where g is not finite, or has no derivative: it counts as violated, and as nothing else."""
+    z = cp.Variable(2)
+    expression, curve = {  # and the boundary of the feasible set, x_2 as a function of x_1
+        "log": (-cp.sum(cp.log(z)), lambda a: 1.0 / a),
+        "sqrt": (1 - cp.sum(cp.sqrt(z)), lambda a: (1.0 - np.sqrt(a)) ** 2),
+        "geometric mean": (1 - cp.geo_mean(z), lambda a: 1.0 / a),
+        "inverse": (cp.sum(cp.inv_pos(z)) - 4, lambda a: 1.0 / (4.0 - 1.0 / a)),
+    }[kind]
+    x = cocopt.project(K, from_cvxpy(expression, z), y, infeasible=infeasible)
+    a = np.concatenate([np.linspace(1e-9, 1.0, 200_001), np.linspace(1.0, 2.0, 100_001)])
+    if kind == "sqrt":
+        a = a[a <= 1.0]
+    if kind == "inverse":
+        a = a[a > 0.26]
+    points = np.stack([a, curve(a)], axis=-1)
+    points = points[points[:, 1] <= 2.0]
+    if kind == "sqrt":  # the end of the domain is a part of the boundary
+        points = np.concatenate([points, [[0.0, b] for b in np.linspace(1.0, 2.0, 1001)]])
+    expected = points[np.square(points - y).sum(axis=-1).argmin()]
+    np.testing.assert_allclose(x, expected, atol=2e-5)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_projections(name: str) -> None:
     g, K = from_cvxpy(ALL[name], x), Box(-2.0, 2.0, dim=n)

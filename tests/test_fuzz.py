@@ -48,6 +48,7 @@ FOUND = {
 FOUND_SINCE = {
     22: "sparse rows from 1e15 sizes away: another vertex",
     153: "the same over a product",
+    1000026: "the least violation of rows in very different units was not the least",
     30000127: "soft rows from 1e9 sizes away: the least violation was exceeded by 5 %",
 }
 

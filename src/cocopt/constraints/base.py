@@ -164,6 +164,11 @@ class Constraint(ABC):
         return None
 
     @property
+    def has_domain(self) -> bool:
+        """Whether g is +∞ outside a domain of its own, where its rows are computed as NaN or infinite."""
+        return False
+
+    @property
     def conic(self) -> bool:
         """Whether there is a conic form; to know that, its dense matrix (n × n or more) need not be built."""
         return self.cones() is not None

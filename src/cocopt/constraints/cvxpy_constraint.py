@@ -9,7 +9,7 @@ from typing import Any, Never
 import cvxpy as cp
 import numpy as np
 
-from cocopt.arrays import Array, all_finite, describe, require_finite
+from cocopt.arrays import Array, all_finite, describe, ignore_fp_warnings, require_finite
 from cocopt.cones import Cones
 from cocopt.constraints.affine import Affine
 from cocopt.constraints.base import Constraint
@@ -213,8 +213,9 @@ class CvxpyConstraint(Constraint):
             for i, row in enumerate(self._rows):
                 rows[..., i] = x @ row.a - row.b + sum(weight * term.value(x) for weight, term in row.terms)
             return rows
-        for index in np.ndindex(x.shape[:-1]):
-            rows[index] = self._values.value(self._constants, x[index])
+        with ignore_fp_warnings():  # outside the domain
+            for index in np.ndindex(x.shape[:-1]):
+                rows[index] = self._values.value(self._constants, x[index])
         return rows
 
     def jacobian_unchecked(self, x: Array) -> Array:
@@ -223,8 +224,9 @@ class CvxpyConstraint(Constraint):
             for i, row in enumerate(self._rows):
                 jacobian[..., i, :] = row.a + sum(weight * term.gradient(x) for weight, term in row.terms)
             return jacobian
-        for index in np.ndindex(x.shape[:-1]):
-            jacobian[index] = self._values.jacobian(self._constants, x[index])
+        with ignore_fp_warnings():
+            for index in np.ndindex(x.shape[:-1]):
+                jacobian[index] = self._values.jacobian(self._constants, x[index])
         return jacobian
 
     def magnitude(self, x: Array) -> Array:
@@ -237,8 +239,13 @@ class CvxpyConstraint(Constraint):
                 magnitude[..., i] = np.linalg.norm(row.a) * size + abs(row.b) + terms
             return magnitude
         reach = np.linalg.norm(self.jacobian_unchecked(x), axis=-1) * size[..., None]
-        seen: Array = np.fmax(np.abs(self.rows_unchecked(x)), reach)  # at the end of a domain there may be no slope
+        slope_known = np.isfinite(reach)  # at the end of a domain there may be none
+        seen: Array = np.fmax(np.abs(self.rows_unchecked(x)), np.where(slope_known, reach, 0.0))
         return seen
+
+    @property
+    def has_domain(self) -> bool:
+        return self._rows is None
 
     @property
     def conic(self) -> bool:

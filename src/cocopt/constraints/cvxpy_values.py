@@ -117,8 +117,8 @@ def _only_positive(atom: Any) -> bool:
 
 def _value(atom: Any) -> Callable[[list[Any]], Any]:
     """How an atom is computed from the values of its arguments."""
-    if isinstance(atom, Power) and _only_positive(atom):
-        return lambda values: atom.numeric([_without_rounding_below(values[0])])
+    if isinstance(atom, cp.entr | cp.rel_entr | cp.kl_div) or (isinstance(atom, Power) and _only_positive(atom)):
+        return lambda values: atom.numeric([_without_rounding_below(values[0]), *values[1:]])
     if isinstance(atom, cp.log_sum_exp) and _takes_all(atom):
         return lambda values: _log_of_sum(values[0])  # CVXPY's own, SciPy's, takes fifty times as long
     return atom.numeric  # type: ignore[no-any-return]

@@ -96,6 +96,10 @@ class Soft(Constraint):
         return self.constraint.sparse_rows()
 
     @property
+    def has_domain(self) -> bool:
+        return self.constraint.has_domain
+
+    @property
     def conic(self) -> bool:
         return self.constraint.conic
 

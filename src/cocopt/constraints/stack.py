@@ -165,6 +165,10 @@ class Stack(Constraint):
         return SparseRows.stacked(pieces)
 
     @property
+    def has_domain(self) -> bool:
+        return any(member.has_domain for member in self.members)
+
+    @property
     def conic(self) -> bool:
         return all(member.conic for member in self.members)
 

@@ -55,6 +55,10 @@ class Relaxed(Constraint):
         return None if rows is None else rows.with_b(rows.b + self.t)
 
     @property
+    def has_domain(self) -> bool:
+        return self.of.has_domain
+
+    @property
     def conic(self) -> bool:
         return self.of.conic
 

@@ -246,7 +246,8 @@ def _project_onto_set(request: Request) -> tuple[Array, Any]:
     _require_near(point)
     shape = trial_shape(constraint, point)
     x = np.array(np.broadcast_to(K.project_unchecked(point), (*shape, K.dim)))
-    rows = constraint.rows(x)
+    rows = constraint.rows_unchecked(x) if constraint.has_domain else constraint.rows(x)  # outside a domain: NaN or inf
     if (rows <= 0.0).all():  # the magnitude can be expensive
         return x, np.zeros(shape, dtype=bool)
-    return x, ~(rows <= SATISFIED * constraint.magnitude(x)).all(axis=-1)  # a NaN satisfies nothing
+    satisfied = (rows <= SATISFIED * constraint.magnitude(x)) & (rows < np.inf)  # NaN and infinity satisfy nothing
+    return x, ~satisfied.all(axis=-1)

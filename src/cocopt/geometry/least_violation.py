@@ -28,6 +28,7 @@ __all__ = ["LeastViolation", "least_violation"]
 MAX_BOXES = 8  # boxes around a set that is known by its projection alone, each larger than the last
 BOX_GROWTH = 100.0
 PROVEN = 1e-7  # residuals of a cone program, in units of order 1, that prove its value
+STEPS = (1.0, 10.0, 0.1, 100.0, 0.01)  # units of t that are tried, as shares of the violation where the search begins
 STRICTLY = 10 * FEASIBILITY  # rows that are negative by more, in their units: whether they can be is answered
 
 
@@ -74,24 +75,26 @@ def _by_cones(request: Request, unit: Array, point: Array) -> LeastViolation | N
         return float(np.max(constraint.rows_unchecked(x)[relaxed] / unit[relaxed]))
 
     length = size_of(request, start)
-    step = max(abs(violation(start)), 1e-300)
+    at_start = violation(start)
     cones = row_scaled(cones, start, length)
-    # in the rows' own units: b was divided by the length too
-    lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
-    P, q = np.zeros(lifted.matrix.width), np.zeros(lifted.matrix.width)
-    q[-1] = 1.0
     best = LeastViolation(np.inf, start)
-    for candidate in candidates(P, q, lifted, rough=False):
-        v, z = candidate.x, candidate.z
-        if not (np.isfinite(v).all() and np.isfinite(z).all()):
-            continue
-        x = K.project_unchecked(start + length * v[:n])
-        best = min(best, LeastViolation(violation(x), x), key=lambda found: found.value)
-        with ignore_fp_warnings():
-            stationarity, dual_outside, gap, _ = residuals(P, q, lifted, v, z)
-        if max(stationarity, dual_outside, gap) <= PROVEN * max(1.0, abs(float(v[-1]))):
-            break
-    return best if best.value < np.inf else LeastViolation(violation(start), start)
+    for share in STEPS:
+        step = share * max(abs(at_start), 1e-300)
+        # in the rows' own units: b was divided by the length too
+        lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
+        P, q = np.zeros(lifted.matrix.width), np.zeros(lifted.matrix.width)
+        q[-1] = 1.0
+        for candidate in candidates(P, q, lifted, rough=False):
+            v, z = candidate.x, candidate.z
+            if not (np.isfinite(v).all() and np.isfinite(z).all()):
+                continue
+            x = K.project_unchecked(start + length * v[:n])
+            best = min(best, LeastViolation(violation(x), x), key=lambda found: found.value)
+            with ignore_fp_warnings():
+                stationarity, dual_outside, gap, _ = residuals(P, q, lifted, v, z)
+            if max(stationarity, dual_outside, gap) <= PROVEN * max(1.0, abs(float(v[-1]))):
+                return best
+    return best if best.value < np.inf else LeastViolation(at_start, start)
 
 
 def _by_cuts_in_boxes(request: Request, unit: Array) -> LeastViolation | None:

@@ -112,6 +112,8 @@ def scale_rows(values, columns, starts, b, ends, x, n, length, new_values, new_b
         if unit == 0.0:
             for k in range(starts[i], starts[end]):
                 unit = max(unit, abs(values[k]) / column_units[columns[k]])
+            for r in range(i, end if unit == 0.0 else i):  # without coefficients only the sign of b counts
+                unit = max(unit, abs(b[r]) / length) if abs(b[r]) < np.inf else unit
             if unit == 0.0:
                 unit = 1.0
         for r in range(i, end):
