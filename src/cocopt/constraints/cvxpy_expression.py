@@ -25,7 +25,8 @@ def from_cvxpy(expression: cp.Expression | cp.Constraint | Sequence[Any], variab
     [`Equality`][cocopt.constraints.Equality], [`NormBall`][cocopt.constraints.NormBall],
     [`SecondOrder`][cocopt.constraints.SecondOrder], [`Quadratic`][cocopt.constraints.Quadratic],
     [`Norm1`][cocopt.constraints.Norm1] or [`NormInf`][cocopt.constraints.NormInf], with their speed, and can be
-    stored. All else keeps the conic form that CVXPY hands to Clarabel.
+    stored. All else keeps the conic form that CVXPY hands to Clarabel. Outside the domain of an expression, such as a
+    logarithm's, the constraint is violated; its values can be asked for within the domain alone.
 
     The result is a snapshot: parameters keep the values that they have now. Each expression or constraint object is
     compiled once. So build it before the rounds, set its parameters in each, and call this function again, which then

@@ -17,8 +17,8 @@ from cocopt.constraints import Affine
 from cocopt.errors import CutLimit, SolverFailure
 from cocopt.geometry.batch import MAX_DENSE_DIM, joined, kernel_rows, solve_batch
 from cocopt.geometry.conic import nearly_feasible_point, solve_conic
-from cocopt.geometry.curved import curved_applies, describe_curved
-from cocopt.geometry.dense import newton_applies
+from cocopt.geometry.curved import curved_applies, describe_curved, solve_curved
+from cocopt.geometry.dense import newton_applies, solve_dense
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
@@ -187,9 +187,12 @@ def _exact(request: Request, methods: Sequence[Method]) -> Sequence[Method]:
 def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[Array, Array] | None:
     """The projection of a point onto K ∩ {A x ≤ b}, K conic, and the rows' multipliers; None if it is empty."""
     request = Request(K, Affine(A, b), point)
-    found = solve_batch(request)
-    if found is not None and found[2] == CONVERGED:
-        return found[0], found[1]
+    for compiled in (solve_batch, solve_curved, solve_dense):
+        found = compiled(request)
+        if found is not None:
+            if found[2] == CONVERGED:
+                return found[0], found[1]
+            break
     outcome = solve_trial(request, STRUCTURED)
     if not outcome.feasible:
         return None
