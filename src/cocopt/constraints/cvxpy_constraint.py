@@ -95,7 +95,7 @@ class _Program:
         if all(member is not None for member in members):
             return _joined([member for member in members if member is not None])
         if self._expression_values is None:
-            self._expression_values = ExpressionValues(self.expression, self.variable)
+            self._expression_values = ExpressionValues(self.expression)
         snapshot = list(zip(self.parameters, values, strict=True))
         return CvxpyConstraint(self.expression, self.variable, snapshot, cones, read, self._expression_values)
 

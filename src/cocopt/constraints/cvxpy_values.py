@@ -45,8 +45,8 @@ class _Node(NamedTuple):
 class ExpressionValues:
     """Computes an expression of one variable of shape (n,), as a vector, and its Jacobian."""
 
-    def __init__(self, expression: Any, variable: cp.Variable) -> None:
-        self._variable, self._nodes = variable, list[_Node]()
+    def __init__(self, expression: Any) -> None:
+        self._nodes = list[_Node]()
         self._places: dict[int, int] = {}
         self._add(expression)
 
@@ -120,7 +120,7 @@ def _value(atom: Any) -> Callable[[list[Any]], Any]:
     if isinstance(atom, cp.entr | cp.rel_entr | cp.kl_div) or (isinstance(atom, Power) and _only_positive(atom)):
         return lambda values: atom.numeric([_without_rounding_below(values[0]), *values[1:]])
     if isinstance(atom, cp.log_sum_exp) and _takes_all(atom):
-        return lambda values: _log_of_sum(values[0])  # CVXPY's own, SciPy's, takes fifty times as long
+        return lambda values: _log_of_sum(values[0])  # CVXPY's own, SciPy's, takes 0.1 ms
     return atom.numeric  # type: ignore[no-any-return]
 
 
