@@ -362,6 +362,22 @@ def test_the_hinge_prox_of_a_black_box(name: str, kind: str) -> None:
         assert np.abs(x - best).max() <= 5e-5
 
 
+@pytest.mark.parametrize("kind", [Box, Ball, Simplex])
+def test_the_hinge_prox_of_a_black_box_in_many_dimensions(kind: Any) -> None:
+    """Cutting planes answer, of which a single one is enough; its multiplier is bounded by the weight."""
+    n = 501
+    K = Simplex(n, 2.0) if kind is Simplex else kind(0.0, 2.0, dim=n)
+    row = np.zeros(n)
+    row[0] = 1.0
+    black_box = constraints.Function(lambda x: float(x[0]) - 0.5, lambda x: row)
+    y = np.zeros(n)
+    y[:2] = 1.5, 0.25
+    for weight in (0.2, 10.0):
+        x = cocopt.hinge_prox(K, black_box, y, weight=weight)
+        np.testing.assert_allclose(x, cocopt.hinge_prox(K, constraints.Affine(row, 0.5), y, weight=weight), atol=1e-9)
+    assert cocopt.hinge_prox(Box(0.0, 2.0, dim=n), black_box, y, weight=0.2)[0] == pytest.approx(1.3)
+
+
 # -------------------------------------------------------------------------------------------------- bounds and errors
 
 

@@ -33,15 +33,14 @@ Batch = tuple[Array, Array, Any, str]  # points, multipliers of the rows, status
 
 
 def solve_batch(request: Request) -> Batch | None:
-    """The answer for all trials if the rows are affine and few; None if another method is needed.
-
-    The multiplier of a single row is always bounded by ``max_multiplier``.
-    """
+    """The answer for all trials if the rows are affine and few; None if another method is needed."""
     K, constraint, point, max_multiplier, max_multiplier_sum, *_ = request
     affine = constraint.affine()
     if affine is None:
         return None
     A, b = affine
+    if A.shape[-2] == 1 and max_multiplier_sum is not None:  # of a single row the sum is its own multiplier
+        max_multiplier, max_multiplier_sum = np.asarray(max_multiplier_sum)[..., None], None
     point = contiguous(point)
     if type(K) is Ball:
         if A.shape[-2] == 1:
