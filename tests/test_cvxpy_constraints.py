@@ -195,6 +195,21 @@ def test_projections(name: str) -> None:
         np.testing.assert_allclose(cocopt.project(K, g, y), reference_projection(ALL[name], y), atol=2e-5)
 
 
+def test_targets_outside_the_domain_of_a_part_of_a_constraint() -> None:
+    """log x_1 ≥ −1 is x_1 ≥ 1/e: shifted, or as the worst row, it has the same domain."""
+    x = cp.Variable(2)
+    g = constraints.from_cvxpy(-cp.log(x[0]) <= 1.0, x)
+    K, y = Box(-1.0, 1.0, dim=2), np.array([-0.5, 0.25])
+    at_end = [np.exp(-1.0), 0.25]
+    np.testing.assert_allclose(cocopt.project(K, g, y), at_end, atol=1e-7)
+    np.testing.assert_allclose(cocopt.project(K, constraints.Shifted(g, [0.0]), y), at_end, atol=1e-7)
+    np.testing.assert_allclose(cocopt.project(K, constraints.Shifted(g, [1.0]), y), [1.0, 0.25], atol=1e-7)
+    for rows in ("all", "worst"):
+        learner = cocopt.CLASP(K, start=[0.5, 0.25], rows=rows, steps=cocopt.steps.Constant(1.0))
+        learner.tell(cocopt.losses.Linear([1.0, 0.0]), g)
+        np.testing.assert_allclose(learner.ask(), at_end, atol=1e-7)
+
+
 def test_a_list_is_a_stack() -> None:
     limits = [cp.norm(x) <= 1.5, cp.sum(x) == 1, x[0] >= 0.1, cp.log_sum_exp(x) <= 2]
     g = from_cvxpy(limits, x)

@@ -50,6 +50,10 @@ class SelectedRow(Constraint):
         return np.take_along_axis(values, row, axis=-inner)
 
     @property
+    def has_domain(self) -> bool:
+        return self.of.has_domain
+
+    @property
     def conic(self) -> bool:
         return self.of.conic
 

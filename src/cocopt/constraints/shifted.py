@@ -68,6 +68,10 @@ class Shifted(Constraint):
         return None if rows is None or self.batch else rows.with_b(rows.b - self.by)
 
     @property
+    def has_domain(self) -> bool:
+        return self.of.has_domain
+
+    @property
     def conic(self) -> bool:
         return self.of.conic
 
