@@ -388,6 +388,23 @@ def test_explain_names_the_method_of_many_rows_and_dimensions(K: Any, count: int
     assert solve_projection(K, g, A.sum(axis=0)).method == method
 
 
+@pytest.mark.parametrize(
+    ("K", "g"),
+    [
+        (cocopt.Box(-1.0, 1.0, dim=3), constraints.NormBall(np.zeros(3), 1.0)),
+        (cocopt.Box(-1.0, 1.0, dim=3), constraints.Quadratic(np.ones((3, 3)) + np.eye(3), np.zeros(3), -1.0)),
+        (cocopt.Box(-1.0, 1.0, dim=3), constraints.Equality(np.ones(3), 0.5)),
+        (cocopt.Ball(0.0, 0.0, dim=3), constraints.SecondOrder(np.eye(3), np.zeros(3), np.zeros(3), 1.0)),
+    ],
+    ids=str,
+)
+def test_explain_names_the_method_of_rows_that_yield(K: cocopt.ConvexSet, g: constraints.Constraint) -> None:
+    y = np.array([3.0, 2.0, -1.0])
+    for constraint in (g, constraints.Soft(g, 2.0)):
+        method = solve_projection(K, constraint, y).method
+        assert method == "set" or cocopt.explain(K, constraint).partition(":")[0] == method
+
+
 @pytest.mark.parametrize("kind", [cocopt.Box, cocopt.Ball, cocopt.Simplex, cocopt.L1Ball])
 def test_explaining_costs_no_square_matrix(kind: Any) -> None:
     n = 50_000

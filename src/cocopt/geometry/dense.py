@@ -190,9 +190,6 @@ def _add_set(K: ConvexSet, at: int, bounds: tuple[Array, Array], equalities: lis
                 return False
             at += part.dim if isinstance(K, Product) else 0
         return True
-    if type(K) is Ball and K.dim == n:
-        others.append((_BALL, (K.center[None], np.array([K.radius]))))
-        return True
     if type(K) is Ball and K.dim == n and K.radius > 0.0:
         others.append((_BALL, (K.center[None], np.array([K.radius]))))
         return True

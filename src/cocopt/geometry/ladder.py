@@ -76,6 +76,7 @@ def first_method(request: Request) -> Method | None:
 
 def first_request(request: Request) -> Request:
     """What `solve` tries first: pairs of inequalities for equations, where a compiled method takes them."""
+    request = request._replace(constraint=request.constraint.plain())
     inequalities = as_inequalities(request.constraint) if request.projects else None
     if inequalities is None:
         return request
@@ -100,11 +101,11 @@ def _solve_plain(request: Request, plain: Constraint) -> Projection:
     """The answer for rows that have names or weights, which matter only where not all rows can be met."""
     given = request.constraint
     try:
-        if not (given.has_priorities and request.infeasible == "nearest"):
-            return _solve_rows(request._replace(constraint=plain))
         found = _solve_rows(request._replace(constraint=plain))
     except InfeasibleRound as error:
         raise error.with_names(given.row_names) from None
+    if not given.has_priorities or np.all(found.feasible):
+        return found
     shape = found.point.shape[:-1]
     x, least = np.array(found.point), np.array(np.broadcast_to(found.least_violation, shape))
     for index in map(tuple, np.argwhere(~np.broadcast_to(found.feasible, shape))):
