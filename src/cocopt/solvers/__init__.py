@@ -1,4 +1,4 @@
-"""Thin wrappers of DAQP, Clarabel and HiGHS: the only code that calls these solvers.
+"""Thin wrappers of DAQP, Clarabel and HiGHS: the code that calls these solvers.
 
 One solver per file (`daqp`, `clarabel`, `highs`), one function per task, and one result, `Solution`:
 
