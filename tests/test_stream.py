@@ -216,6 +216,7 @@ BAD_LINES = {
     "a ragged array": (b'{"key": "a", "known": {"type": "Affine", "A": [[1, 2], [3]], "b": [1, 1]}}', "known: A: "),
     "a huge number": (b'{"key": "a", "loss": {"type": "Linear", "c": [1' + b"0" * 400 + b", 1]}}", "loss: c: "),
     "a missing argument": (b'{"key": "a", "known": {"type": "Affine", "A": [1, 2]}}', "known: expected b for Affine"),
+    "a black box": (b'{"key": "a", "loss": {"type": "Function", "value": "x"}}', "a Function, which is code"),
     "an unknown argument": (b'{"key": "a", "loss": {"type": "Linear", "d": [1, 2]}}', "got 'd'; known: c"),
     "an infeasible round": (b'{"key": "a", "constraint": {"type": "Affine", "A": [1, 1], "b": -1}}', "in common"),
     "an id for a question": (b'{"key": "a", "id": "q"}', 'id: expected beside "play": true'),

@@ -18,6 +18,7 @@ from cocopt.arrays import (
     scalar,
 )
 from cocopt.constraints import Constraint
+from cocopt.errors import InvalidInput
 from cocopt.geometry.ladder import MAX_CUTS, Projection, Request, first_method, first_request, solve
 from cocopt.geometry.problem import check_arguments, trial_constraint
 from cocopt.sets.base import ConvexSet
@@ -131,6 +132,8 @@ def _solve_checked(
     """`solve`, on arguments that are yet to be checked."""
     check_arguments(K, constraint)
     if infeasible is not RAISE or cuts is not MAX_CUTS or tol is not BLACK_BOX:  # the defaults themselves are valid
+        if infeasible == "skip":
+            raise InvalidInput('infeasible: expected "raise" or "nearest", got "skip", which is for learners alone')
         one_of("infeasible", infeasible, "raise", "nearest")
         positive_int("cuts", cuts)
         scalar("tol", tol, positive=True)

@@ -41,6 +41,8 @@ def build(kind: str, given: Any, where: str, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise InvalidInput(f"{where}: expected objects nested at most {_DEEPEST} deep, got more")
     known, name = type_names(kind), given["type"]
+    if name == "Function":
+        raise InvalidInput(f"{where}: type: expected a {kind} that data describe, got a Function, which is code")
     if name not in known:
         raise registry.unknown_name(f"{where}: type", name, known)
     arguments = {
