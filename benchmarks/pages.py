@@ -114,15 +114,16 @@ def micro(value: float) -> str:
 
 def row(title: str, result: Result) -> str:
     """A line of a table with times: ours, the peer's, the ratio."""
-    ours = micro(result["microseconds"]) if "microseconds" in result else "–"
     best = result.get("best")
     if best is None:
+        ours = micro(result["microseconds"]) if "microseconds" in result else "–"
         return f"| {title} | {ours} | {result['status'] if result['status'] != 'measured' else 'no peer'} | – | – |"
     theirs = result["peers"][best]
     marks = [] if result["exact"] else [f"errs by {theirs['difference']:.0e}"]
-    if theirs.get("failure"):
-        marks.append("fails in some")
+    if theirs.get("failed"):
+        marks.append(f"fails at {theirs['failed']} of {theirs['tried']}")
     mark = f" ({', '.join(marks)})" if marks else ""
+    ours = micro(theirs.get("ours", result["microseconds"]))  # for the problems that the peer solves
     return f"| {title} | {ours} | {best}{mark} | {micro(theirs['microseconds'])} | {figure(result)} |"
 
 

@@ -84,10 +84,10 @@ def test_a_peer_with_another_answer_does_not_count(
     def contest(peers: dict[str, Any]) -> Any:
         return fair._replace(peers=peers, referees=())
 
-    def wrong(count: int) -> Any:
-        return lambda: fair.ours(count)() + 0.01
+    def wrong(which: Any) -> Any:
+        return lambda: fair.ours(which)() + 0.01
 
-    def refuses(count: int) -> Any:
+    def refuses(which: Any) -> Any:
         def run() -> Any:
             raise RuntimeError("stopped")
 
@@ -102,23 +102,46 @@ def test_a_peer_with_another_answer_does_not_count(
     assert not only_wrong["met"]
 
 
+@pytest.mark.parametrize("unsolved", [{0}, {2, 60, 61}])
 @pytest.mark.usefixtures("core_peers")
-def test_a_peer_is_timed_on_the_problems_before_one_that_it_cannot_solve(bench: dict[str, ModuleType]) -> None:
-    cell = small_cells(bench)[0]
-    fair = bench["cells"].contest(cell)
+def test_a_peer_that_fails_at_some_problems_is_compared_on_the_others(
+    bench: dict[str, ModuleType], unsolved: set[int]
+) -> None:
+    fair, asked = bench["cells"].contest(small_cells(bench)[0]), []
 
-    def fails_at_sixty(count: int) -> Any:
+    def ours(which: Any) -> Any:
+        asked.append(list(which))
+        return fair.ours(which)
+
+    def fails(which: Any) -> Any:
         def run() -> Any:
-            if count > 60:
-                raise RuntimeError("stopped at problem 60")
-            return fair.ours(count)()
+            found = sorted(unsolved & set(which))
+            if found:
+                raise RuntimeError(f"stopped at problem {found[0]}")
+            return fair.ours(which)()
 
         return run
 
-    result = bench["measure"].measure(cell, 0.05, lambda _: fair._replace(peers={"some": fails_at_sixty}))
+    race = fair._replace(ours=ours, peers={"some": fails}, referees=())
+    result = bench["measure"].measure(small_cells(bench)[0], 0.5, lambda _: race)
     assert (result["status"], result["best"]) == ("measured", "some")
-    assert result["peers"]["some"]["failure"] == "stopped at problem 60"
-    assert "some (fails in some)" in bench["pages"].row("title", result)
+    peer = result["peers"]["some"]
+    assert peer["failure"] == f"stopped at problem {min(unsolved)}"
+    assert peer["failed"] + len(asked[-1]) == peer["tried"]
+    assert asked[-1] == [i for i in range(peer["tried"]) if i not in unsolved]  # our time is of the same problems
+    assert result["ratio"] == peer["microseconds"] / peer["ours"]
+    assert result["microseconds"] != peer["ours"]
+    shown = f"some (fails at {peer['failed']} of {peer['tried']})"
+    assert f"| title | {bench['pages'].micro(peer['ours'])} | {shown} |" in bench["pages"].row("title", result)
+
+
+def test_some_problems_are_those_of_the_whole(bench: dict[str, ModuleType]) -> None:
+    problems = bench["table_problems"].curved("box", "Quadratic + 8 rows", 5, 6)
+    part, x = problems.only([1, 4]), np.full(5, 0.3)
+    assert np.array_equal(part.build(slice(None)).rows(x), problems.build(slice(None)).rows(x)[[1, 4]])
+    assert np.array_equal(part.y, problems.y[[1, 4]])
+    first = problems.only(range(3))
+    assert np.shares_memory(first.rows[0].arguments["P"], problems.rows[0].arguments["P"])
 
 
 def test_conic_forms_describe_the_sets_and_constraints(bench: dict[str, ModuleType]) -> None:
