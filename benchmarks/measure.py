@@ -90,7 +90,9 @@ def _judged(cell: Cell, result: Result, per: dict[str, float], differences: dict
     best = min(per, key=lambda name: per[name] / beside[name]) if per else None
     ratio = per[best] / beside[best] if best is not None else None
     # where no peer agrees, one of us is wrong; that is no figure of speed
-    status = "measured" if best is not None or not any("differs" in note for note in notes.values()) else "disagreement"
+    disagree = best is None and any("differs" in note for note in notes.values())
+    compared = best is not None or target(cell).microseconds is not None
+    status = "disagreement" if disagree else "measured" if compared else "no peer"
     return result | {
         "status": status,
         "microseconds": own,
