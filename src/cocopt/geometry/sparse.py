@@ -25,7 +25,7 @@ from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT, SATISFIED
 
 __all__ = ["solve_sparse", "solve_sparse_batch", "sparse_applies"]
 
-DISTANCE = 100.0  # of nearer targets, in sizes of their projections
+NEARER = (100.0, 1.0, 0.01)  # distances of nearer targets, in sizes of their projections; the next if one fails
 
 
 class _Form(NamedTuple):
@@ -68,19 +68,20 @@ def solve_sparse(request: Request) -> Solution:
     if found.status != UNCONVERGED or not np.isfinite(found.point).all():
         return found
     x, bounds = found.point, request.row_bounds
-    for _ in range(MAX_STEPS):
-        size = size_of(request, x)
-        target, tau = nearer_target(request.point, x, size, DISTANCE)
-        part = float(tau[0])
-        if part == 1.0:  # the target is near itself
-            break
-        nearer = _from_interior(request._replace(point=target, max_multiplier=part * bounds), form)
-        if nearer.status != CONVERGED:
-            break
-        if is_unchanged(nearer.point, x, size, SATISFIED):
-            at_bound = nearer.multipliers == part * bounds
-            return nearer._replace(multipliers=np.where(at_bound, bounds, nearer.multipliers / part))
-        x = nearer.point
+    for distance in NEARER:
+        for _ in range(MAX_STEPS):
+            size = size_of(request, x)
+            target, tau = nearer_target(request.point, x, size, distance)
+            part = float(tau[0])
+            if part == 1.0:  # the target is near itself
+                break
+            nearer = _from_interior(request._replace(point=target, max_multiplier=part * bounds), form)
+            if nearer.status != CONVERGED:
+                break
+            if is_unchanged(nearer.point, x, size, SATISFIED):
+                at_bound = nearer.multipliers == part * bounds
+                return nearer._replace(multipliers=np.where(at_bound, bounds, nearer.multipliers / part))
+            x = nearer.point
     return found
 
 
