@@ -344,6 +344,20 @@ def test_far_targets_where_many_rows_bind_are_solved_by_the_sparse_method(unit: 
     assert np.abs(rows[(nu > 0.0) & (nu < most)]).max() <= 1e-9 * unit
 
 
+@pytest.mark.parametrize("seed", [1, 9, 13])
+def test_far_targets_where_coordinates_are_free(seed: int) -> None:
+    """The projection is nearly as far away as its target: only targets much nearer than its size are near."""
+    rng, n = np.random.default_rng(seed), 150
+    A = sp.random_array((n, n), density=0.03, rng=rng, format="csr", data_sampler=lambda size: rng.normal(size=size))
+    b, y = A @ rng.uniform(0.2, 0.8, n), 1e5 * rng.normal(size=n)
+    K = Box(np.where(rng.uniform(size=n) < 0.5, -np.inf, 0.0), np.where(rng.uniform(size=n) < 0.5, np.inf, 1.0))
+    found = solve_sparse(Request(K, constraints.Affine(A, b), y))
+    assert found.status == 0
+    size = np.abs(found.point).max()
+    expected = cocopt.project(K, constraints.Affine(A.toarray(), b), y)
+    np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-7 * size)
+
+
 # ---------------------------------------------------------------- hinge prox
 
 
