@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,18 +58,21 @@ class Cell(NamedTuple):
         return f"{self.group}/{self.set}/{self.constraint}/n={self.n}/rows={self.rows}/batch={self.batch}"
 
 
+Solver = Callable[[Sequence[int]], Call]  # from the numbers of problems to the call that solves these
+
+
 class Contest(NamedTuple):
-    """What is timed: cocopt and the peers, each a function from a number of problems to the call that solves them."""
+    """What is timed: cocopt and the peers."""
 
     trials: int
-    ours: Callable[[int], Call]
-    peers: dict[str, Callable[[int], Call]]
+    ours: Solver
+    peers: dict[str, Solver]
     method: str
     together: bool  #: whether our call takes all problems at once
     unit: str = "problem"
     per_call: int = 1  #: by how much the time of a problem is divided, such as rounds
-    divisible: bool = True  #: whether fewer problems can be solved
-    referees: tuple[Callable[[int], Call], ...] = ()  #: the same by Clarabel, as exactly as it can; not timed
+    divisible: bool = True  #: whether some of the problems can be solved without the others
+    referees: tuple[Solver, ...] = ()  #: the same by Clarabel, as exactly as it can; not timed
 
 
 def all_cells() -> Iterator[Cell]:
@@ -167,28 +170,30 @@ def _problems(cell: Cell, trials: int) -> Problems:
 
 def _projections(problems: Problems, together: bool) -> Contest:
     """One call for all trials, or one per trial; the constraint is built in the call, as in every round."""
-    K, build, y, program, qp, weight = problems
 
-    def solve(index: Any) -> Array:
-        if weight is not None:
-            return cocopt.hinge_prox(K, build(index), y[index], weight=weight)
-        return cocopt.project(K, build(index), y[index])
+    def solve(part: Problems, index: Any) -> Array:
+        K, constraint, y = part.K, part.build(index), part.y[index]
+        if part.weight is not None:
+            return cocopt.hinge_prox(K, constraint, y, weight=part.weight)
+        return cocopt.project(K, constraint, y)
 
-    def ours(count: int) -> Call:
+    def ours(which: Sequence[int]) -> Call:
         if together:
-            return lambda: solve(slice(count))
-        return lambda: np.array([solve(i) for i in range(count)])
+            part = problems.only(which)
+            return lambda: solve(part, slice(None))
+        return lambda: np.array([solve(problems, i) for i in which])
 
-    peers: dict[str, Callable[[int], Call]] = {}
-    if qp is not None:
-        peers |= {name: lambda count, peer=peer: peer(qp.first(count)) for name, peer in QP_PEERS.items()}
-    peers["Clarabel"] = lambda count: by_clarabel([program(i) for i in range(count)])
-    referees = tuple(
-        lambda count, exactness=exactness: by_clarabel([program(i) for i in range(count)], exactness)
-        for exactness in REFEREES
-    )
-    method = cocopt.explain(K, build(0)).partition(":")[0]
-    return Contest(len(y), ours, peers, method, together, referees=referees)
+    def clarabel(which: Sequence[int], exactness: tuple[float, float] | None = None) -> Call:
+        return by_clarabel([problems.program(i) for i in which], exactness)
+
+    peers: dict[str, Solver] = {}
+    if problems.qp is not None:
+        qp = problems.qp
+        peers |= {name: lambda which, peer=peer: peer(qp.only(which)) for name, peer in QP_PEERS.items()}
+    peers["Clarabel"] = clarabel
+    referees = tuple(lambda which, exactness=exactness: clarabel(which, exactness) for exactness in REFEREES)
+    method = cocopt.explain(problems.K, problems.build(0)).partition(":")[0]
+    return Contest(len(problems.y), ours, peers, method, together, referees=referees)
 
 
 def _black_box(cell: Cell, trials: int) -> Problems:
@@ -207,7 +212,7 @@ def _black_box(cell: Cell, trials: int) -> Problems:
         P, q, r = known.P, known.q, float(known.r)
         return cocopt.constraints.Function(lambda x: float(0.5 * x @ P @ x + q @ x) + r, lambda x: P @ x + q)
 
-    return structured._replace(build=build)
+    return structured._replace(black_box=build)
 
 
 def _from_cvxpy(cell: Cell) -> Contest:
@@ -220,20 +225,20 @@ def _from_cvxpy(cell: Cell) -> Contest:
     expression, target = CVXPY_KINDS[cell.constraint](cp, x, center, radius), cp.Parameter(cell.n)
     whole = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(x - target)), [x >= 0, x <= 1, expression <= 0])
 
-    def ours(count: int) -> Call:
+    def ours(which: Sequence[int]) -> Call:
         def run() -> Array:
             points = []
-            for i in range(count):
+            for i in which:
                 center.value, radius.value = known.center[i], known.radius[i]
                 points.append(cocopt.project(problems.K, cocopt.constraints.from_cvxpy(expression, x), problems.y[i]))
             return np.array(points)
 
         return run
 
-    def theirs(count: int) -> Call:
+    def theirs(which: Sequence[int]) -> Call:
         def run() -> Array:
             points = []
-            for i in range(count):
+            for i in which:
                 center.value, radius.value, target.value = known.center[i], known.radius[i], problems.y[i]
                 whole.solve(solver=cp.CLARABEL)
                 points.append(x.value)
@@ -254,8 +259,8 @@ def _stream(cell: Cell) -> Contest:
     data, rows = clasp.data(cell.batch, rounds), "worst" if "worst" in cell.constraint else "all"
     return Contest(
         cell.batch,
-        lambda count: clasp.by_cocopt(*data, rows),
-        {"daqp loop": lambda count: clasp.by_daqp(*data, rows)},
+        lambda _: clasp.by_cocopt(*data, rows),
+        {"daqp loop": lambda _: clasp.by_daqp(*data, rows)},
         "kernel",
         True,
         "trial and round",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from cells import Cell, Contest, contest
+from cells import Cell, Contest, Solver, contest
 from conic_forms import Array
 from peers import Call
 from targets import target
@@ -21,8 +22,19 @@ REFEREED = 5  # problems that the referee solves
 TURN = 0.03  # seconds, long enough for caches to be warm
 SLOW = 30  # times the budget: then a single problem must do, and its first call is not repeated
 LEAST_PROBLEMS = 3  # of a peer, whatever they cost
+BESIDE = "cocopt beside "  # a contestant: our call for the problems that a peer solves
 
 Result = dict[str, Any]
+
+
+class Found(NamedTuple):
+    """What a peer found: its call, which problems it solves, and their solutions; what it could not solve."""
+
+    call: Call
+    solved: Sequence[int]
+    points: Array
+    failed: int = 0  #: of the problems that were tried
+    failure: str = ""  #: what it said of the first of these
 
 
 def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = contest) -> Result:
@@ -34,21 +46,23 @@ def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = cont
     except (CocoptError, TypeError, ValueError) as error:
         # sparse rows are refused where they are not supported
         return result | {"status": "not available" if cell.group == "sparse" else "failed", "note": _first_line(error)}
-    calls, differences, notes, founds, failures = {"cocopt": (ours, trials)}, {}, {}, {}, {}
+    calls, differences, notes, founds = {"cocopt": (ours, trials)}, {}, {}, {}
     for name, make in race.peers.items():
         try:
-            call, count, found, failures[name] = _peer(make, race, trials, budget / (2 * len(race.peers)))
+            founds[name] = _peer(make, race, trials, budget / (2 * len(race.peers)))
         except ImportError as error:
             notes[name] = f"not installed: {_first_line(error)}"
             continue
         except (RuntimeError, ValueError) as error:
             notes[name] = _first_line(error)
             continue
-        differences[name], founds[name] = float(np.abs(found - points[: len(found)]).max()), (call, count)
+        differences[name] = float(np.abs(founds[name].points - points[founds[name].solved]).max())
     confirmed = _confirmed(race, points, differences)
     for name, difference in differences.items():
         if difference <= (ROUGH if confirmed is not None and confirmed <= EXACT else CLOSE):
-            calls[name] = founds[name]
+            calls[name] = founds[name].call, len(founds[name].solved)
+            if founds[name].failed:  # our time for the same problems
+                calls[BESIDE + name] = race.ours(founds[name].solved), len(founds[name].solved)
         else:
             notes[name] = f"differs by {difference:.1e}"
     result["referee"] = confirmed
@@ -62,20 +76,29 @@ def measure(cell: Cell, budget: float, prepare: Callable[[Cell], Contest] = cont
         cell, result | {"method": race.method, "unit": race.unit, "trials": trials}, per, differences, notes
     )
     for name, peer in result["peers"].items():
-        peer["failure"] = failures[name]
+        found = founds[name]
+        if found.failed:
+            peer |= {"failed": found.failed, "tried": len(found.solved) + found.failed, "failure": found.failure}
     return result
 
 
 def _judged(cell: Cell, result: Result, per: dict[str, float], differences: dict[str, float], notes: Any) -> Result:
+    """The verdict; the time of a peer that fails at some problems is compared with ours for those that it solves."""
     own = per.pop("cocopt")
-    best = min(per, key=lambda name: per[name]) if per else None
-    ratio = per[best] / own if best is not None else None
+    beside = {name: per.pop(BESIDE + name, own) for name in list(per) if not name.startswith(BESIDE)}
+    per = {name: per[name] for name in beside}
+    best = min(per, key=lambda name: per[name] / beside[name]) if per else None
+    ratio = per[best] / beside[best] if best is not None else None
     # where no peer agrees, one of us is wrong; that is no figure of speed
-    status = "measured" if best is not None or not any("differs" in note for note in notes.values()) else "disagreement"
+    disagree = best is None and any("differs" in note for note in notes.values())
+    compared = best is not None or target(cell).microseconds is not None
+    status = "disagreement" if disagree else "measured" if compared else "no peer"
     return result | {
         "status": status,
         "microseconds": own,
-        "peers": {name: {"microseconds": per[name], "difference": differences[name]} for name in per},
+        "peers": {
+            name: {"microseconds": per[name], "ours": beside[name], "difference": differences[name]} for name in per
+        },
         "left_out": notes,
         "best": best,
         "ratio": ratio,
@@ -95,7 +118,7 @@ def _confirmed(race: Contest, points: Array, differences: dict[str, float]) -> f
     count, apart = min(REFEREED, len(points)), []
     for referee in race.referees:
         try:
-            apart.append(np.abs(referee(count)() - points[:count]).max(axis=-1))
+            apart.append(np.abs(referee(range(count))() - points[:count]).max(axis=-1))
         except RuntimeError:  # one that finds nothing confirms nothing
             continue
     return float(np.min(apart, axis=0).max()) if apart else None
@@ -104,38 +127,62 @@ def _confirmed(race: Contest, points: Array, differences: dict[str, float]) -> f
 def _ours(race: Contest, budget: float) -> tuple[Call, Array, int]:
     """Our call with its result, for as many problems as the budget allows; a batch is not cut unless it must be."""
     if not race.divisible:
-        call = race.ours(race.trials)
+        call = race.ours(range(race.trials))
         return call, call().copy(), race.trials
-    one = race.ours(1)
+    one = race.ours(range(1))
     start = time.perf_counter()
     point = np.array(one())  # loads and compiles what is needed
     if time.perf_counter() - start > SLOW * budget:
         return one, point, 1
     seconds = _once(one)
     trials = race.trials if seconds * race.trials <= 4 * budget else max(1, int(budget / seconds))
-    call = race.ours(min(trials, race.trials))
-    return call, np.array(call()), min(trials, race.trials)
+    trials = min(trials, race.trials)
+    call = race.ours(range(trials))
+    return call, np.array(call()), trials
 
 
-def _peer(make: Callable[[int], Call], race: Contest, trials: int, budget: float) -> tuple[Call, int, Array, str]:
-    """Its call, for how many problems, and their solutions; the last is what it said of a problem that it cannot solve.
-
-    It is timed on the problems before that one then.
-    """
+def _peer(make: Solver, race: Contest, trials: int, budget: float) -> Found:
+    """What a peer finds for as many problems as the budget allows; of these only the ones count that it solves."""
     if not race.divisible:
-        call = make(trials)
-        return call, trials, call().copy(), ""
-    one = make(1)
-    one()
-    count, failure = min(trials, max(LEAST_PROBLEMS, int(budget / _once(one)))), ""
-    while True:
-        call = make(count)
-        try:
-            return call, count, np.array(call()), failure
-        except RuntimeError as error:
-            if count <= LEAST_PROBLEMS:
-                raise
-            count, failure = max(LEAST_PROBLEMS, count // 2), _first_line(error)
+        call = make(range(trials))
+        return Found(call, range(trials), call().copy())
+    first = _first_solved(make, trials, budget)
+    count = min(trials, max(LEAST_PROBLEMS, first + 1, int(budget / _once(make([first])))))
+    which: Sequence[int] = range(count)
+    if first == 0:
+        with contextlib.suppress(RuntimeError):
+            call = make(which)
+            return Found(call, which, np.array(call()))
+    calls = {i: make([i]) for i in which}  # a workspace for each, since some fail only after other problems
+    said = {i: _said(call) for i, call in calls.items()}
+    solved, failures = [i for i in which if not said[i]], [text for text in said.values() if text]
+
+    def one_by_one() -> Array:
+        return np.concatenate([calls[i]() for i in solved])
+
+    return Found(one_by_one, solved, one_by_one(), len(failures), failures[0] if failures else "")
+
+
+def _first_solved(make: Solver, trials: int, budget: float) -> int:
+    """The first problem that a peer solves; LEAST_PROBLEMS are tried, more of them for SLOW times the budget."""
+    end, said = time.perf_counter() + SLOW * budget, ""
+    for i in range(trials):
+        text = _said(make([i]))
+        if not text:
+            return i
+        said = said or text
+        if i + 1 >= LEAST_PROBLEMS and time.perf_counter() > end:
+            break
+    raise RuntimeError(said)
+
+
+def _said(call: Call) -> str:
+    """What a peer says of a problem that it cannot solve, and nothing of others."""
+    try:
+        call()
+    except RuntimeError as error:
+        return _first_line(error)
+    return ""
 
 
 def _once(call: Call) -> float:

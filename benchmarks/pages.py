@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
@@ -54,6 +55,27 @@ def machine_line(bench: dict[str, Any]) -> str:
         f"{known['cpu']}, {known['cores']} cores, {known['system']}, Python {known['python']}, {versions}; "
         f"BLAS threads: {known['threads']}."
     )
+
+
+def code_line(bench: dict[str, Any]) -> str:
+    """Which versions of the code the figures are of; their keys begin the hash of cocopt's sources."""
+    keys = Counter(result.get("code") for result in bench["cells"].values())
+    if None in keys:
+        return "Which version of the code each cell was measured with is not recorded."
+    total, newest = keys.total(), bench["key"]["code"]
+    if list(keys) == [newest]:
+        return f"All {total} cells were measured with one version of the code (key {newest})."
+    older = ", ".join(f"{count} with {key}" for key, count in keys.most_common() if key != newest)
+    return (
+        f"{keys[newest]} of the {total} cells were measured with the last version of the code (key {newest}), "
+        f"the others with older ones ({older})."
+    )
+
+
+def misses(result: Result) -> bool:
+    """Whether a cell was compared and misses its target; what has no peer misses nothing."""
+    compared = result.get("ratio") is not None or "µs" in result["target"]
+    return compared and not result.get("met", True)
 
 
 def figure(result: Result | None) -> str:
@@ -114,15 +136,16 @@ def micro(value: float) -> str:
 
 def row(title: str, result: Result) -> str:
     """A line of a table with times: ours, the peer's, the ratio."""
-    ours = micro(result["microseconds"]) if "microseconds" in result else "–"
     best = result.get("best")
     if best is None:
+        ours = micro(result["microseconds"]) if "microseconds" in result else "–"
         return f"| {title} | {ours} | {result['status'] if result['status'] != 'measured' else 'no peer'} | – | – |"
     theirs = result["peers"][best]
     marks = [] if result["exact"] else [f"errs by {theirs['difference']:.0e}"]
-    if theirs.get("failure"):
-        marks.append("fails in some")
+    if theirs.get("failed"):
+        marks.append(f"fails at {theirs['failed']} of {theirs['tried']}")
     mark = f" ({', '.join(marks)})" if marks else ""
+    ours = micro(theirs.get("ours", result["microseconds"]))  # for the problems that the peer solves
     return f"| {title} | {ours} | {best}{mark} | {micro(theirs['microseconds'])} | {figure(result)} |"
 
 
@@ -147,7 +170,11 @@ def groups(bench: dict[str, Any]) -> str:
     """How many cells of each group meet their target."""
     lines = ["| group | cells measured | target met | median ratio | least ratio |", "|---|---|---|---|---|"]
     for group in dict.fromkeys(cell.group for cell in table.all_cells()):
-        found = [result for result in bench["cells"].values() if result["group"] == group and "met" in result]
+        found = [
+            result
+            for result in bench["cells"].values()
+            if result["group"] == group and (result.get("met") or misses(result))
+        ]
         ratios = [result["ratio"] for result in found if result["ratio"] is not None]
         if ratios:
             met = sum(result["met"] for result in found)
@@ -157,14 +184,15 @@ def groups(bench: dict[str, Any]) -> str:
 
 
 def slow_cells(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
-    """Every cell that misses its target or has no figure, with the reason that is known."""
+    """Every cell that misses its target or has nothing to compare with, with the reason that is known."""
     lines = ["| cell | µs | best peer | its µs | ratio | target | reason |", "|---|---|---|---|---|---|---|"]
     for cell in table.all_cells():
         result = bench["cells"].get(cell.id)
         if result is None or result.get("met"):
             continue
-        found = targets.reason(cell.id, entries)
-        reason = f"{found[0]}" if found is not None else result.get("note", "")
+        found = targets.reason(cell.id, entries) if misses(result) else None
+        left_out = "; ".join(f"{peer}: {text}" for peer, text in result.get("left_out", {}).items())
+        reason = f"{found[0]}" if found is not None else result.get("note", left_out)
         lines.append(f"{row(title(cell), result)} {result['target']} | {reason} |")
     if len(lines) == 2:
         return "Every cell that was measured meets its target."
@@ -185,6 +213,7 @@ def performance(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
         return NOTHING
     parts = [
         machine_line(bench),
+        code_line(bench),
         "![Ratio of the best peer's time to cocopt's, for every cell of the table](performance.png)",
         groups(bench),
         *start_rows(bench),
@@ -202,17 +231,19 @@ def below_target(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
     missed: dict[str, list[tuple[float, Cell, Result]]] = {}
     for cell in table.all_cells():
         result = bench["cells"].get(cell.id)
-        if result is None or result.get("met", True):
+        if result is None or not misses(result):
             continue
         found = targets.reason(cell.id, entries)
         why = found[1] if found is not None else result.get("note", "Not known.")
         share = targets.target(cell).share(result.get("ratio"), result.get("microseconds", float("inf")))
         missed.setdefault(why, []).append((share, cell, result))
+    alone = sum(not (result.get("met") or misses(result)) for result in bench["cells"].values())
+    beside = f"; {alone} {'has' if alone == 1 else 'have'} nothing to compare with" if alone else ""
     if not missed:
-        return "Every cell of the table meets its target."
-    count = sum(map(len, missed.values()))
+        return f"Every cell of the table meets its target{beside}."
+    count, total = sum(map(len, missed.values())), len(bench["cells"])
     lines = [
-        f"{count} of the table's {len(bench['cells'])} cells are slower than their targets:",
+        f"A ratio in bold misses its target: {count} of the table's {total} cells do{beside}.",
         "",
         "| cells | the farthest from its target | µs | compared with | its µs | ratio | target | reason |",
         "|---|---|---|---|---|---|---|---|",
@@ -229,7 +260,7 @@ def readme(bench: dict[str, Any], entries: list[dict[str, Any]]) -> str:
     if not lines:
         return NOTHING
     head = ["| what | µs | compared with | its µs | ratio |", "|---|---|---|---|---|"]
-    source = f"By `make bench-full` on {machine_line(bench)}"
+    source = f"By `make bench-full` on {machine_line(bench)} {code_line(bench)}"
     return "\n\n".join(["\n".join([*head, *lines]), below_target(bench, entries), source])
 
 

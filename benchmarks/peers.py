@@ -8,7 +8,7 @@ accuracy that is asked of all contestants.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import conic_forms
@@ -31,8 +31,8 @@ class QP(NamedTuple):
     b: Array
     y: Array
 
-    def first(self, count: int) -> QP:
-        return self._replace(A=self.A[:count], b=self.b[:count], y=self.y[:count])
+    def only(self, which: Sequence[int]) -> QP:
+        return self._replace(A=self.A[which], b=self.b[which], y=self.y[which])
 
 
 def by_daqp(qp: QP) -> Call:

@@ -3,6 +3,7 @@
     python benchmarks/table.py                    # a sample, ten minutes at most (make bench)
     python benchmarks/table.py --full             # all of it; after an interruption the same command continues
     python benchmarks/table.py --only curved/box  # cells whose name contains a text
+    python benchmarks/table.py --full --keep-older  # cells of earlier versions of the code stay, with their key
     python benchmarks/table.py --docs FILE        # tables and heat map of docs/performance.md, rows of the README
 
 Figures go to a JSON file (``--out``) and into a heat map beside it. What is timed is said in benchmarks/README.md.
@@ -66,12 +67,19 @@ def empty() -> dict[str, Any]:
     return {"format": FORMAT, "key": key(), "machine": machine(), "cells": {}, "start": {}, "profile": {}}
 
 
-def load(path: Path) -> dict[str, Any]:
-    """The figures so far; none if the file is missing or was made with other code or on another machine."""
+def load(path: Path, keep_older: bool = False) -> dict[str, Any]:
+    """The figures so far; none if the file is missing or was made with other code or on another machine.
+
+    On request cells of older code are kept, but not what belongs to the whole table: first use, and the parts of a
+    round. Each cell has the key of its code.
+    """
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if found.get("format") == FORMAT and found.get("key") == key():
+        now, same = key(), found.get("format") == FORMAT
+        if same and found["key"] == now:
             return found
+        if same and keep_older and found["key"] | {"code": now["code"]} == now:
+            return empty() | {"cells": found["cells"]}
         print(f"{path}: of other code or another machine, so all cells are measured anew", flush=True)
     return empty()
 
@@ -105,7 +113,7 @@ def fill(
                 result = run(cell, budget)
         except OutOfTime:
             return len(missing) - number
-        bench["cells"][cell.id] = result
+        bench["cells"][cell.id] = result | {"code": bench["key"]["code"]}
         save(bench, path)
         print(line(cell.id, result), flush=True)
     return 0
@@ -151,6 +159,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all cells, and the times of compilation; resumes")
     parser.add_argument("--only", metavar="TEXT", help="only cells whose name contains this text; resumes")
+    parser.add_argument("--keep-older", action="store_true", help="keep cells that were measured with older code")
     parser.add_argument("--list", action="store_true", help="print the names of the cells and stop")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="default: results/bench.json, -sample.json for a sample"
@@ -175,7 +184,7 @@ def main() -> None:
         print(*(cell.id for cell in chosen), sep="\n")
         return
     path = options.out or Path("results") / ("bench.json" if whole else "bench-sample.json")
-    bench = load(path) if whole else empty()
+    bench = load(path, options.keep_older) if whole else empty()
     print(", ".join(f"{name} {value}" for name, value in bench["machine"].items()), flush=True)
     left = fill(bench, chosen, path, options.seconds or (1.0 if whole else 0.3), began + 60 * options.minutes)
     if options.full:

@@ -7,7 +7,7 @@ there are dimensions. A curved row is satisfied at a point c of K and violated a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import conic_forms
@@ -23,15 +23,48 @@ SCENARIOS, LEVEL, STACKED, TERMS = 50, 0.9, 8, 8
 WEIGHT = 0.2  # of the hinge prox: it binds in some problems and not in others
 
 
+class Row(NamedTuple):
+    """A constraint of every trial: its class, its arguments with a leading axis, and its conic form for one trial."""
+
+    kind: Any
+    arguments: dict[str, Any]
+    form: Callable[[int], Form]
+
+    def only(self, index: Any) -> Row:
+        """The arguments of some trials."""
+        chosen = {key: part[index] if isinstance(part, np.ndarray) else part for key, part in self.arguments.items()}
+        return self._replace(arguments=chosen)
+
+    def build(self, index: Any) -> Any:
+        return self.kind(**self.only(index).arguments)
+
+
 class Problems(NamedTuple):
-    """The problems of a cell: project y_i onto K and the constraint of trial i; with a weight, their hinge prox."""
+    """The problems of a cell: project y_i onto K and the rows of trial i; with a weight, their hinge prox."""
 
     K: Any
-    build: Callable[[Any], Any]  #: the constraint of one trial, or of a slice of them
+    set_form: Form
+    rows: list[Row]
     y: Array
-    program: Callable[[int], Program]  #: what Clarabel is called with, for one trial
-    qp: QP | None = None
     weight: float | None = None
+    qp: QP | None = None
+    black_box: Callable[[int], Any] | None = None  #: the constraint of one trial, in place of the rows
+
+    def build(self, index: Any) -> Any:
+        """The constraint of one trial, or of a slice of them."""
+        if self.black_box is not None:
+            return self.black_box(index)
+        parts = [row.build(index) for row in self.rows]
+        return parts[0] if len(parts) == 1 else constraints.Stack(parts)
+
+    def program(self, i: int) -> Program:
+        """What Clarabel is called with, for one trial."""
+        return conic_forms.program([self.set_form, *(row.form(i) for row in self.rows)], self.y[i], self.weight)
+
+    def only(self, which: Sequence[int]) -> Problems:
+        """Some of the problems, without what the peers are given; a range of them is not copied."""
+        index: Any = slice(which.start, which.stop) if isinstance(which, range) else list(which)
+        return self._replace(rows=[row.only(index) for row in self.rows], y=self.y[index], qp=None)
 
 
 class Setting(NamedTuple):
@@ -130,25 +163,8 @@ def affine(name: str, n: int, rows: int, trials: int, crowded: bool = False) -> 
         lower, upper, E, e, own, rhs = place.polyhedral
         full = np.concatenate([np.broadcast_to(own, (trials, *own.shape)), A], axis=1)
         qp = QP(lower, upper, E, e, full, np.concatenate([np.broadcast_to(rhs, (trials, rhs.size)), b], axis=1), y)
-    return Problems(
-        place.K,
-        lambda i: constraints.Affine(A[i], b[i]),
-        y,
-        lambda i: conic_forms.program([place.form, conic_forms.affine(A[i], b[i])], y[i]),
-        qp,
-    )
-
-
-class Row(NamedTuple):
-    """A constraint of every trial: its class, its arguments with a leading axis, and its conic form for one trial."""
-
-    kind: Any
-    arguments: dict[str, Any]
-    form: Callable[[int], Form]
-
-    def build(self, index: Any) -> Any:
-        chosen = {key: part[index] if isinstance(part, np.ndarray) else part for key, part in self.arguments.items()}
-        return self.kind(**chosen)
+    row = Row(constraints.Affine, {"A": A, "b": b}, lambda i: conic_forms.affine(A[i], b[i]))
+    return Problems(place.K, place.form, [row], y, qp=qp)
 
 
 Draw = Callable[[np.random.Generator, Array, Array], Row]  # (generator, c in K, P_K(y)) → a row
@@ -234,18 +250,7 @@ def curved(name: str, kind: str, n: int, trials: int, weight: float | None = Non
     y = rng.uniform(-1, 2, (trials, n))
     c, z = place.inside(rng, trials), place.K.project(y)
     rows = [draw(rng, c, z) for draw in DRAWS[kind]]
-    return _assemble(place, rows, y, weight)
-
-
-def _assemble(place: Setting, rows: list[Row], y: Array, weight: float | None = None) -> Problems:
-    def build(index: Any) -> Any:
-        parts = [row.build(index) for row in rows]
-        return parts[0] if len(parts) == 1 else constraints.Stack(parts)
-
-    def program(i: int) -> Program:
-        return conic_forms.program([place.form, *(row.form(i) for row in rows)], y[i], weight)
-
-    return Problems(place.K, build, y, program, weight=weight)
+    return Problems(place.K, place.form, rows, y, weight)
 
 
 def _scenarios(name: str, kind: str, n: int, trials: int) -> Problems:
@@ -268,7 +273,7 @@ def _scenarios(name: str, kind: str, n: int, trials: int) -> Problems:
     else:
         b = np.repeat(level[:, None], TERMS, axis=1)
         row = Row(constraints.LogSumExp, {"A": data, "b": b}, lambda i: conic_forms.log_sum_exp(data[i], b[i]))
-    return _assemble(place, [row], y)
+    return Problems(place.K, place.form, [row], y)
 
 
 def sparse(n: int, rows: int, density: float, trials: int) -> Problems:
@@ -278,9 +283,5 @@ def sparse(n: int, rows: int, density: float, trials: int) -> Problems:
         (rows, n), density=density, rng=rng, format="csr", data_sampler=lambda size: rng.uniform(0, 2, size)
     )
     b, y = rng.uniform(size=(trials, rows)), rng.uniform(-1, 2, (trials, n))
-    return Problems(
-        place.K,
-        lambda i: constraints.Affine(A, b[i]),
-        y,
-        lambda i: conic_forms.program([place.form, conic_forms.affine(A, b[i])], y[i]),
-    )
+    row = Row(constraints.Affine, {"A": A, "b": b}, lambda i: conic_forms.affine(A, b[i]))
+    return Problems(place.K, place.form, [row], y)

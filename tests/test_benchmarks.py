@@ -84,10 +84,10 @@ def test_a_peer_with_another_answer_does_not_count(
     def contest(peers: dict[str, Any]) -> Any:
         return fair._replace(peers=peers, referees=())
 
-    def wrong(count: int) -> Any:
-        return lambda: fair.ours(count)() + 0.01
+    def wrong(which: Any) -> Any:
+        return lambda: fair.ours(which)() + 0.01
 
-    def refuses(count: int) -> Any:
+    def refuses(which: Any) -> Any:
         def run() -> Any:
             raise RuntimeError("stopped")
 
@@ -102,23 +102,46 @@ def test_a_peer_with_another_answer_does_not_count(
     assert not only_wrong["met"]
 
 
+@pytest.mark.parametrize("unsolved", [{0}, {2, 60, 61}])
 @pytest.mark.usefixtures("core_peers")
-def test_a_peer_is_timed_on_the_problems_before_one_that_it_cannot_solve(bench: dict[str, ModuleType]) -> None:
-    cell = small_cells(bench)[0]
-    fair = bench["cells"].contest(cell)
+def test_a_peer_that_fails_at_some_problems_is_compared_on_the_others(
+    bench: dict[str, ModuleType], unsolved: set[int]
+) -> None:
+    fair, asked = bench["cells"].contest(small_cells(bench)[0]), []
 
-    def fails_at_sixty(count: int) -> Any:
+    def ours(which: Any) -> Any:
+        asked.append(list(which))
+        return fair.ours(which)
+
+    def fails(which: Any) -> Any:
         def run() -> Any:
-            if count > 60:
-                raise RuntimeError("stopped at problem 60")
-            return fair.ours(count)()
+            found = sorted(unsolved & set(which))
+            if found:
+                raise RuntimeError(f"stopped at problem {found[0]}")
+            return fair.ours(which)()
 
         return run
 
-    result = bench["measure"].measure(cell, 0.05, lambda _: fair._replace(peers={"some": fails_at_sixty}))
+    race = fair._replace(ours=ours, peers={"some": fails}, referees=())
+    result = bench["measure"].measure(small_cells(bench)[0], 0.5, lambda _: race)
     assert (result["status"], result["best"]) == ("measured", "some")
-    assert result["peers"]["some"]["failure"] == "stopped at problem 60"
-    assert "some (fails in some)" in bench["pages"].row("title", result)
+    peer = result["peers"]["some"]
+    assert peer["failure"] == f"stopped at problem {min(unsolved)}"
+    assert peer["failed"] + len(asked[-1]) == peer["tried"]
+    assert asked[-1] == [i for i in range(peer["tried"]) if i not in unsolved]  # our time is of the same problems
+    assert result["ratio"] == peer["microseconds"] / peer["ours"]
+    assert result["microseconds"] != peer["ours"]
+    shown = f"some (fails at {peer['failed']} of {peer['tried']})"
+    assert f"| title | {bench['pages'].micro(peer['ours'])} | {shown} |" in bench["pages"].row("title", result)
+
+
+def test_some_problems_are_those_of_the_whole(bench: dict[str, ModuleType]) -> None:
+    problems = bench["table_problems"].curved("box", "Quadratic + 8 rows", 5, 6)
+    part, x = problems.only([1, 4]), np.full(5, 0.3)
+    assert np.array_equal(part.build(slice(None)).rows(x), problems.build(slice(None)).rows(x)[[1, 4]])
+    assert np.array_equal(part.y, problems.y[[1, 4]])
+    first = problems.only(range(3))
+    assert np.shares_memory(first.rows[0].arguments["P"], problems.rows[0].arguments["P"])
 
 
 def test_conic_forms_describe_the_sets_and_constraints(bench: dict[str, ModuleType]) -> None:
@@ -217,8 +240,17 @@ def test_measured_cells_are_kept_and_others_added(
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["bench.json"]
     assert "target ≥ 1: MISSED" in capsys.readouterr().out
     assert table.fill(table.empty(), cells, path, 0.1, deadline=0.0) == 2  # nothing is started after the deadline
-    monkeypatch.setattr(table, "key", lambda: {"code": "another"})
+    now = table.key()
+    monkeypatch.setattr(table, "key", lambda: now | {"code": "another"})
     assert table.load(path)["cells"] == {}
+    older = table.load(path, keep_older=True)
+    assert [older["cells"][cell.id]["code"] for cell in cells] == [now["code"]] * 2
+    assert older["key"]["code"] == "another"
+    del older["cells"][cells[0].id]
+    table.fill(older, cells, path, 0.1, run=lambda cell, _: fake(cell, 3.0))
+    assert [table.load(path)["cells"][cell.id]["code"] for cell in cells] == ["another", now["code"]]
+    monkeypatch.setattr(table, "key", lambda: now | {"machine": "another"})
+    assert table.load(path, keep_older=True)["cells"] == {}  # another machine is another table
 
 
 def test_a_deadline_ends_a_cell_and_keeps_the_others(bench: dict[str, ModuleType], tmp_path: Path) -> None:
@@ -265,7 +297,8 @@ def test_pages_and_heat_map_are_made_from_the_figures(bench: dict[str, ModuleTyp
     assert f"1. {bench['targets'].reasons()[0]['text']}" in page
     front = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "| box ∩ `NormBall`, n = 10, batch of 100 | 10 | Clarabel (errs by 2e-05) | 120 | 12 |" in front
-    shown, slow = front.split("cells are slower than their targets:")
+    missed = sum(cell.batch == 1 for cell in cells)
+    shown, slow = front.split(f"A ratio in bold misses its target: {missed} of the table's {len(cells)} cells do.")
     assert shown.count("| Clarabel (errs by 2e-05) |") == len(pages.SHOWN) <= 12  # one screen
     farthest = (
         "box ∩ 20 rows that nearly all bind, n = 2, one point | 10 | Clarabel (errs by 2e-05) | 4.2 | **0.42** | ≥ 1"
@@ -286,6 +319,37 @@ def test_the_pages_have_the_figures_of_the_repository(bench: dict[str, ModuleTyp
     figures = json.loads((ROOT / "docs" / "bench.json").read_text(encoding="utf-8"))
     for path, text in bench["pages"].pages(figures).items():
         assert path.read_text(encoding="utf-8") == text, f"{path.name} is out of date: run `make bench-docs`"
+
+
+def test_the_pages_say_which_code_was_measured(bench: dict[str, ModuleType]) -> None:
+    line, cells = bench["pages"].code_line, small_cells(bench)
+    figures = {"key": {"code": "new"}, "cells": {cell.id: fake(cell, 2.0) for cell in cells}}
+    assert line(figures) == "Which version of the code each cell was measured with is not recorded."
+    first, second = figures["cells"].values()
+    first["code"] = second["code"] = "new"
+    assert line(figures) == "All 2 cells were measured with one version of the code (key new)."
+    second["code"] = "old"
+    assert line(figures) == (
+        "1 of the 2 cells were measured with the last version of the code (key new), "
+        "the others with older ones (1 with old)."
+    )
+
+
+@pytest.mark.usefixtures("core_peers")
+def test_a_cell_without_a_peer_misses_nothing(bench: dict[str, ModuleType]) -> None:
+    pages, table, cell = bench["pages"], bench["table"], small_cells(bench)[0]
+
+    def solves_nothing(which: Any) -> Any:
+        raise RuntimeError("stopped")
+
+    race = bench["cells"].contest(cell)._replace(peers={"some": solves_nothing}, referees=())
+    result = bench["measure"].measure(cell, 0.01, lambda _: race)
+    assert (result["status"], result["left_out"]) == ("no peer", {"some": "stopped"})
+    figures = table.empty() | {"cells": {cell.id: result}}
+    assert table.summary(figures) == "0 cells measured: 0 meet their target, 0 miss it; 1 without a figure"
+    assert pages.below_target(figures, []) == "Every cell of the table meets its target; 1 has nothing to compare with."
+    assert re.search(r"\| no peer \| – \| – \| ≥ 0.7 \| some: stopped \|", pages.slow_cells(figures, []))
+    assert "| affine |" not in pages.groups(figures)
 
 
 def test_times_are_written_without_exponents(bench: dict[str, ModuleType]) -> None:

@@ -322,6 +322,42 @@ def test_explain_names_the_method() -> None:
     assert [method.name for method in structured.STRUCTURED][:2] == ["kernel", "sparse"]
 
 
+@pytest.mark.parametrize("bound", [np.inf, 1e7])
+@pytest.mark.parametrize(("unit", "seed"), [(1.0, 0), (1e-6, 1), (1e6, 2)])
+def test_far_targets_where_many_rows_bind_are_solved_by_the_sparse_method(unit: float, seed: int, bound: float) -> None:
+    """From nearer targets, and not by the conic form, which takes several times as long."""
+    rng, n, M = np.random.default_rng(seed), 120, 120
+    A = sp.random_array((M, n), density=0.05, rng=rng, format="csr", data_sampler=lambda size: rng.normal(size=size))
+    b = unit * (A @ rng.uniform(0.2, 0.8, n))
+    y = unit * 1e6 * rng.normal(size=n)
+    most = np.full(M, unit * bound)  # multipliers are in units of the target; most bounds are not reached
+    request = Request(Box(0.0, unit, dim=n), constraints.Affine(A, b), y, max_multiplier=most)
+    found = solve_sparse(request)
+    assert found.status == 0
+    nu, K = found.multipliers, request.K
+    # x is also the projection of nearer points on the ray to y - Aᵀν, and there are digits left for them
+    x, normal = found.point, y - A.T @ nu - found.point
+    np.testing.assert_allclose(K.project(x + normal / 1e6), x, rtol=0, atol=1e-9 * unit)
+    assert ((nu >= 0.0) & (nu <= most)).all()
+    rows = A @ x - b
+    assert rows[nu < most].max() <= 1e-9 * unit
+    assert np.abs(rows[(nu > 0.0) & (nu < most)]).max() <= 1e-9 * unit
+
+
+@pytest.mark.parametrize("seed", [1, 9, 13])
+def test_far_targets_where_coordinates_are_free(seed: int) -> None:
+    """The projection is nearly as far away as its target: only targets much nearer than its size are near."""
+    rng, n = np.random.default_rng(seed), 150
+    A = sp.random_array((n, n), density=0.03, rng=rng, format="csr", data_sampler=lambda size: rng.normal(size=size))
+    b, y = A @ rng.uniform(0.2, 0.8, n), 1e5 * rng.normal(size=n)
+    K = Box(np.where(rng.uniform(size=n) < 0.5, -np.inf, 0.0), np.where(rng.uniform(size=n) < 0.5, np.inf, 1.0))
+    found = solve_sparse(Request(K, constraints.Affine(A, b), y))
+    assert found.status == 0
+    size = np.abs(found.point).max()
+    expected = cocopt.project(K, constraints.Affine(A.toarray(), b), y)
+    np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-7 * size)
+
+
 # ---------------------------------------------------------------- hinge prox
 
 

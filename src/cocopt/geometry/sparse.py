@@ -13,16 +13,19 @@ import numpy as np
 from cocopt import kernels
 from cocopt.arrays import Array
 from cocopt.geometry.batch import Batch
-from cocopt.geometry.problem import Request, trial_shape
+from cocopt.geometry.problem import Request, size_of, trial_shape
 from cocopt.kernels import contiguous
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
+from cocopt.solvers.far_targets import MAX_STEPS, is_unchanged, nearer_target
 from cocopt.solvers.solution import Solution
 from cocopt.sparse_rows import SparseRows
-from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT
+from cocopt.tolerances import FEASIBILITY, OPTIMALITY_EXACT, SATISFIED
 
 __all__ = ["solve_sparse", "solve_sparse_batch", "sparse_applies"]
+
+NEARER = (100.0, 1.0, 0.01)  # distances of nearer targets, in sizes of their projections; the next if one fails
 
 
 class _Form(NamedTuple):
@@ -56,10 +59,36 @@ def solve_sparse_batch(request: Request) -> Batch | None:
 
 
 def solve_sparse(request: Request) -> Solution:
-    """One trial that the compiled method did not solve, from the multipliers of an interior-point solution."""
+    """One trial that the compiled method did not solve, from the multipliers of an interior-point solution.
+
+    From afar x comes with the rounding of the target: then the same from nearer ones, until x no longer changes.
+    """
+    form = _form(request.K, request.constraint.sparse_rows())
+    found = _from_interior(request, form)
+    if found.status != UNCONVERGED or not np.isfinite(found.point).all():
+        return found
+    x, bounds = found.point, request.row_bounds
+    for distance in NEARER:
+        for _ in range(MAX_STEPS):
+            size = size_of(request, x)
+            target, tau = nearer_target(request.point, x, size, distance)
+            part = float(tau[0])
+            if part == 1.0:  # the target is near itself
+                break
+            nearer = _from_interior(request._replace(point=target, max_multiplier=part * bounds), form)
+            if nearer.status != CONVERGED:
+                break
+            if is_unchanged(nearer.point, x, size, SATISFIED):
+                at_bound = nearer.multipliers == part * bounds
+                return nearer._replace(multipliers=np.where(at_bound, bounds, nearer.multipliers / part))
+            x = nearer.point
+    return found
+
+
+def _from_interior(request: Request, form: _Form) -> Solution:
+    """One trial from the multipliers of an interior-point solution."""
     from cocopt.solvers.sparse_qp import interior_multipliers
 
-    form = _form(request.K, request.constraint.sparse_rows())
     start, infeasible = interior_multipliers(*form[:5], form.equalities, request.point)
     if infeasible:
         return Solution(request.point, np.full(request.constraint.row_count, np.nan), INFEASIBLE)
