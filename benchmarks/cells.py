@@ -31,6 +31,7 @@ CURVED = [
     ("conic", ("box", "simplex"), ("3 curved rows",), USUAL),
     ("conic", ("product with ball",), ("NormBall", "Quadratic"), USUAL),
     ("conic", ("box", "simplex"), ("Norm1", "NormInf", "CVaR", "LogSumExp"), USUAL),
+    ("conic", ("simplex",), ("Quadratic + Norm1", "Quadratic + Norm1 + CVaR"), USUAL),  # limits of a portfolio
 ]
 #: constraints written in CVXPY: expression ≤ 0 of the variable x, a center and a radius
 CVXPY_KINDS: dict[str, Callable[[Any, Any, Any, Any], Any]] = {
@@ -106,7 +107,7 @@ def all_cells() -> Iterator[Cell]:
 
 
 def _row_count(kind: str) -> int:
-    return 3 if kind == "3 curved rows" else 9 if "8 rows" in kind else 1
+    return 3 if kind == "3 curved rows" else 9 if "8 rows" in kind else 1 + kind.count(" + ")
 
 
 def sampled(cells: list[Cell]) -> list[Cell]:

@@ -2,7 +2,7 @@
 
 Targets are y ~ U(−1, 2)^n. Affine rows are those of the paper's regression, A ~ U(0, 2) and b ~ U(0, 1) above a common
 point of K; crowded ones have directions of all kinds close to a point inside K, so that nearly as many rows bind as
-there are dimensions. A curved row is satisfied at a point c of K and violated at P_K(y): it is always active.
+there are dimensions. A curved row is satisfied at a point c of K and violated at P_K(y): by itself it is always active.
 """
 
 from __future__ import annotations
@@ -220,6 +220,21 @@ def second_order(rng: np.random.Generator, c: Array, z: Array) -> Row:
     return Row(constraints.SecondOrder, arguments, lambda i: conic_forms.second_order(A[i], b[i], slope[i], d[i]))
 
 
+def cvar(rng: np.random.Generator, c: Array, z: Array) -> Row:
+    """Between the values at c and at P_K(y); where that at c is the larger one, the row is not active."""
+    S = 0.05 + 0.2 * rng.normal(size=(len(c), SCENARIOS, c.shape[-1]))
+    at_c, at_z = _cvar(S, c), _cvar(S, z)
+    limit = at_c + _share(rng, c) * np.abs(at_z - at_c)
+    arguments = {"scenarios": S, "level": LEVEL, "limit": limit}
+    return Row(constraints.CVaR, arguments, lambda i: conic_forms.cvar(S[i], LEVEL, limit[i]))
+
+
+def _cvar(S: Array, x: Array) -> Array:
+    """The mean of the largest 1 − LEVEL of the losses −Sx."""
+    worst: Array = np.sort(-np.matvec(S, x), axis=-1)[..., -round((1 - LEVEL) * S.shape[-2]) :]
+    return worst.mean(axis=-1)
+
+
 def few_rows(rng: np.random.Generator, c: Array, z: Array) -> Row:
     """Affine rows of which about half are violated at P_K(y)."""
     A = rng.normal(size=(len(c), STACKED, c.shape[-1]))
@@ -239,6 +254,8 @@ DRAWS: dict[str, list[Draw]] = {
     "SecondOrder + 8 rows": [second_order, few_rows],
     "diagonal Quadratic + 8 rows": [diagonal, few_rows],
     "3 curved rows": [norm_ball, quadratic, second_order],
+    "Quadratic + Norm1": [quadratic, norm1],
+    "Quadratic + Norm1 + CVaR": [quadratic, norm1, cvar],
 }
 
 
@@ -260,8 +277,7 @@ def _scenarios(name: str, kind: str, n: int, trials: int) -> Problems:
     z = place.K.project(y)
     if kind == "CVaR":
         data = 0.05 + 0.2 * rng.normal(size=(trials, SCENARIOS, n))
-        worst = np.sort(-np.matvec(data[:, None], z), axis=-1)[..., -round((1 - LEVEL) * SCENARIOS) :]
-        values = worst.mean(axis=-1)
+        values = _cvar(data[:, None], z)
     else:
         data = rng.normal(size=(trials, TERMS, n))
         values = np.log(np.exp(np.matvec(data[:, None], z)).sum(axis=-1))
