@@ -13,7 +13,7 @@ from reference.projections import Array
 
 import cocopt
 from cocopt import Ball, Box, Ellipsoid, Simplex, constraints
-from cocopt.errors import CutLimit, InfeasibleRound
+from cocopt.errors import CutLimit, InfeasibleRound, InvalidInput
 from cocopt.geometry import cuts, solve_projection
 
 BLACK_BOX = 1e-7  # the promised violation
@@ -428,3 +428,77 @@ def test_vectorized_black_boxes() -> None:
     x = cocopt.project(Box(-1.0, 1.0, dim=4), g, y)
     ball = cocopt.project(Box(-1.0, 1.0, dim=4), constraints.NormBall(np.zeros(4), np.sqrt(0.5)), y)
     np.testing.assert_allclose(x, ball, atol=1e-7)
+
+
+CONTRADICTIONS = {
+    "the gradient of the wrong sign": (lambda x: float(x @ x) - 1.0, lambda x: -2.0 * x),
+    "the gradient ten times too small": (lambda x: float(x @ x) - 1.0, lambda x: 0.2 * x),
+    "a thousand times too large": (lambda x: float(x @ x) - 1.0, lambda x: 2e3 * x),
+    "a kink of the wrong sign": (lambda x: float(np.abs(x).sum()) - 1.0, lambda x: -np.sign(x)),
+}
+
+
+@pytest.mark.parametrize("infeasible", ["raise", "nearest"])
+@pytest.mark.parametrize("K", [Box(-5.0, 5.0, dim=3), Ball(0.0, 5.0, dim=3), cocopt.Space(3)], ids=repr)
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_values_and_gradients_that_contradict_each_other(name: str, K: cocopt.ConvexSet, infeasible: str) -> None:
+    """The unit ball is feasible, but the cuts exclude it."""
+    g = constraints.Function(*CONTRADICTIONS[name])
+    with pytest.raises(InvalidInput, match=r"constraint: expected a convex function.*contradict each other"):
+        cocopt.project(K, g, [3.0, 1.0, -2.0], infeasible=infeasible)
+
+
+def test_the_row_that_contradicts_itself_is_named() -> None:
+    wrong = constraints.Function(*CONTRADICTIONS["the gradient of the wrong sign"])
+    both = constraints.Stack([unit_ball_by_value_and_gradient(), wrong])
+    with pytest.raises(InvalidInput, match="of row 1"):
+        cocopt.project(Box(-5.0, 5.0, dim=3), both, [3.0, 1.0, -2.0])
+
+
+@pytest.mark.parametrize("K", [Box(-5.0, 5.0, dim=3), Ball(0.0, 5.0, dim=3)], ids=repr)
+def test_gradients_by_differences_are_no_contradiction(K: cocopt.ConvexSet) -> None:
+    def gradient(x: Array) -> Array:
+        return np.array([((x + h) @ (x + h) - x @ x) / 1e-7 for h in 1e-7 * np.eye(3)])
+
+    with pytest.raises(InfeasibleRound) as caught:
+        cocopt.project(K, constraints.Function(lambda x: float(x @ x) + 1.0, gradient), [3.0, 1.0, -2.0])
+    np.testing.assert_allclose(caught.value.least_violation, [1.0], atol=1e-5)
+    g = constraints.Function(lambda x: float(x @ x) - 1.0, gradient)
+    y = np.array([3.0, 1.0, -2.0])
+    np.testing.assert_allclose(cocopt.project(K, g, y), y / np.linalg.norm(y), atol=1e-6)
+
+
+def shifted_log_sum_exp(n: int) -> tuple[Callable[[Array], float], Callable[[Array], Array]]:
+    """log Σ exp(±⟨a_i, x⟩) − log M − 1 of M random rows and their negatives: {g ≤ 0} is bounded, around 0."""
+    rows = np.random.default_rng(n).normal(size=(n + 3, n))
+    A = np.concatenate([rows, -rows])
+
+    def value(x: Array) -> float:
+        z = A @ x
+        return float(z.max() + np.log(np.exp(z - z.max()).mean()) - 1.0)
+
+    def gradient(x: Array) -> Array:
+        w = np.exp(A @ x - (A @ x).max())
+        return w @ A / w.sum()
+
+    return value, gradient
+
+
+def pseudo_norm(n: int) -> tuple[Callable[[Array], float], Callable[[Array], Array]]:
+    """√(1 + ‖x‖²) − 2."""
+    return lambda x: float(np.sqrt(1.0 + x @ x)) - 2.0, lambda x: x / np.sqrt(1.0 + x @ x)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize(
+    ("function", "n"), [(shifted_log_sum_exp, 2), (shifted_log_sum_exp, 5), *((pseudo_norm, n) for n in (2, 5, 20, 50))]
+)
+def test_far_targets_over_a_set_without_a_size(function: Callable[[int], Any], n: int, far: float) -> None:
+    """y − x is a multiple of the gradient at x, where the function is 0."""
+    value, gradient = function(n)
+    y = far * np.random.default_rng(n + 1).normal(size=n)
+    x = cocopt.project(cocopt.Space(n), constraints.Function(value, gradient), y)
+    assert abs(value(x)) <= BLACK_BOX
+    slope, away = gradient(x), y - x
+    beside = away - (away @ slope) / (slope @ slope) * slope
+    assert np.linalg.norm(beside) <= 1e-5 * np.linalg.norm(away)

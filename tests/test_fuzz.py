@@ -50,6 +50,9 @@ FOUND_SINCE = {
     153: "the same over a product",
     1000026: "the least violation of rows in very different units was not the least",
     30000127: "soft rows from 1e9 sizes away: the least violation was exceeded by 5 %",
+    1001443: "an ellipsoid that a row misses, from 1e18 sizes away: cutting planes took minutes",
+    30000286: "the same from 1e15 sizes away",
+    40001045: "the same with a soft row",
 }
 
 

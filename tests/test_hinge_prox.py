@@ -17,7 +17,6 @@ from reference.projections import Array
 import cocopt
 from cocopt import Ball, Box, constraints
 from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.cuts import prox_by_cuts
 from cocopt.geometry.problem import Request
 from cocopt.geometry.prox import solve_hinge_prox
 
@@ -336,14 +335,6 @@ def test_a_sum_cap_is_met_whatever_the_units_of_K(offset: float) -> None:
             assert shortfall(g, y, x, weight) <= 1e-9
             paid += 1
     assert paid > 10
-
-
-def test_cuts_of_a_structured_constraint_find_the_position_in_any_units() -> None:
-    """In small units every model errs by less than the tolerance of black boxes: ½ s ‖x‖² halves the target here."""
-    s, y = 1e-8, np.array([0.3, -0.4])
-    g = constraints.Quadratic(s * np.eye(2), np.zeros(2), -1e-4 * s)
-    solution = prox_by_cuts(Request(Box(-1.0, 1.0, dim=2), g, y, np.array([1.0 / s])), structured=True)
-    np.testing.assert_allclose(solution.point, 0.5 * y, atol=1e-8)
 
 
 @pytest.mark.parametrize("reach", [1.0, 1e5])

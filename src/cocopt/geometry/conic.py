@@ -16,7 +16,7 @@ from cocopt.solvers.solution import Solution
 from cocopt.threads import one_blas_thread
 from cocopt.tolerances import FAR_TARGET, POSITION
 
-__all__ = ["nearly_feasible_point", "solve_conic", "stacked_cones"]
+__all__ = ["MAX_POLYAK_STEPS", "nearly_feasible_point", "solve_conic", "stacked_cones"]
 
 MAX_POLYAK_STEPS = 60  # towards a point that is nearly feasible
 SHORT_STEP = 1.0  # the share of its size by which such a point may still move: only orders of magnitude count

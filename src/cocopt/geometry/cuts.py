@@ -18,18 +18,19 @@ from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.constraints import Affine, Stack
 from cocopt.errors import CutLimit, InvalidInput, SolverFailure
 from cocopt.geometry.batch import solve_batch
-from cocopt.geometry.conic import solve_conic
-from cocopt.geometry.derived import CUT_ROUNDING, WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
+from cocopt.geometry.conic import MAX_POLYAK_STEPS, nearly_feasible_point, solve_conic
+from cocopt.geometry.derived import WORK_PER_CUT, CuttingPlanes, SetDistance, inner_work
 from cocopt.geometry.problem import Request, size_of
 from cocopt.geometry.refine import Guess, cut_points, predict_projection
 from cocopt.geometry.rows import BEST_POSITION, Evaluation, SplitRows, project_onto_cuts, split
 from cocopt.geometry.separable import solve_separable
 from cocopt.geometry.smooth import MAX_DIM, SmoothSearch
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, UNCONVERGED
+from cocopt.sets.ball import Ball
 from cocopt.sets.box import Box
 from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import Solution
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY
+from cocopt.tolerances import FAR_TARGET
 
 __all__ = ["project_by_cuts", "prox_by_cuts", "solve_by_cuts"]
 
@@ -42,17 +43,37 @@ CUT_SHARE, GUESS_SHARE = 1e-5, 0.1  # of the accepted violation, what merging cu
 
 def solve_by_cuts(request: Request) -> Solution:
     """One trial's request by cutting planes."""
-    K, constraint = request.K, request.constraint
-    if not K.conic:
+    if not request.K.conic:
         return _project_in_space(request)
     found, evaluations = _by_smooth_rows(request)
     if found is not None:
         return found
-    # a structured constraint that no other method could solve keeps its sharper promise
-    if request.projects:
-        tol = 0.25 * FEASIBILITY if constraint.conic else request.tol
-        return project_by_cuts(request, tol, constraint.conic, evaluations)
-    return prox_by_cuts(request, constraint.conic)
+    if not request.projects:
+        return prox_by_cuts(request)
+    near = request.K.project_unchecked(request.point)
+    if _is_linear(request) or float(np.abs(request.point - near).max()) <= FAR_TARGET * size_of(request, near):
+        return project_by_cuts(request, request.tol, evaluations)
+    return _cuts_from_far_away(request, near, evaluations)
+
+
+def _is_linear(request: Request) -> bool:
+    """Whether projections onto cuts are quadratic programs; else they are cone programs, and slow from far away."""
+    fixed, _ = split(request.constraint)
+    linear = fixed is None or fixed.affine() is not None
+    return linear and (request.K.polyhedral() is not None or type(request.K) is Ball)
+
+
+def _cuts_from_far_away(request: Request, x: Array, evaluations: Sequence[Evaluation]) -> Solution:
+    """The projection of a target that is far away, from nearer ones; x is where the first of them begins."""
+    search = _Search(request, request.tol, evaluations)
+    for _ in range(MAX_STEPS):
+        target, _ = nearer_target(request.point, x, size_of(request, x), CLOSE)
+        search.restart(target)
+        solution, previous = search.run(), x
+        x = solution.point
+        if solution.status != CONVERGED or float(np.abs(x - previous).max()) <= BEST_POSITION * size_of(request, x):
+            return solution
+    return solution._replace(status=UNCONVERGED)
 
 
 def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]]:
@@ -69,8 +90,12 @@ def _by_smooth_rows(request: Request) -> tuple[Solution | None, list[Evaluation]
             return found, []
         problem.may_be_separable = False
         solved = search.run()
-    if float(np.abs(request.point - search.point).max()) > FAR_TARGET * size_of(request, search.point):
-        solution = _from_far_away(request, search.point, problem.used)
+    near = search.point if solved else min(seen, key=lambda at: float(at.g.max())).x
+    far = float(np.abs(request.point).max()) > FAR_TARGET * request.scale
+    if far and not solved and problem.used + MAX_POLYAK_STEPS < request.cuts:
+        near, _ = nearly_feasible_point(request)  # the search may have stayed far from all feasible points
+    if float(np.abs(request.point - near).max()) > FAR_TARGET * size_of(request, near):
+        solution = _from_far_away(request, near, problem.used)
         if solution is not None:
             return solution, []
     if not solved:
@@ -105,14 +130,11 @@ def _project_in_space(request: Request) -> Solution:
     return solution._replace(point=K.project_unchecked(solution.point))
 
 
-def project_by_cuts(
-    request: Request, tol: float, relative: bool = False, evaluations: Sequence[Evaluation] = ()
-) -> Solution:
+def project_by_cuts(request: Request, tol: float, evaluations: Sequence[Evaluation] = ()) -> Solution:
     """The projection p from values and subgradients; the violation is at most tol.
 
-    With ``relative`` the tolerance is a share of the size of the row's terms. That the cuts have no point of K in
-    common proves that the constraint has none either. Rows with a structure are no cuts: with K, they are projected
-    onto exactly. ``evaluations`` are known already.
+    That the cuts have no point of K in common proves that the constraint has none either. Rows with a structure are no
+    cuts: with K, they are projected onto exactly. ``evaluations`` are known already.
 
     The error of the position is bounded too: if x is the projection onto K and cuts, its optimality conditions and
     those of p give ‖x − p‖² ≤ Σ ν_i (g_i(x) − model_i(x)) for the multipliers ν of p (those of x are taken in their
@@ -120,27 +142,34 @@ def project_by_cuts(
     for as long as it shrinks. They are taken where `predict_projection` expects p while its guesses converge, else
     at x.
     """
-    return _Search(request, tol, relative, evaluations).run()
+    return _Search(request, tol, evaluations).run()
 
 
 class _Search:
     """The state of a projection by cutting planes: the cuts, the projection x onto them, and the best point so far."""
 
-    def __init__(self, request: Request, tol: float, relative: bool, evaluations: Sequence[Evaluation]) -> None:
-        self.request, self.tol, self.relative = request, tol, relative
+    def __init__(self, request: Request, tol: float, evaluations: Sequence[Evaluation]) -> None:
+        self.request, self.tol = request, tol
         self.fixed, self.boxes = split(request.constraint)
         K = request.K
         self.model = CuttingPlanes(self.boxes, K.dim)  #: the cuts that are projected onto
         self.past = CuttingPlanes(self.boxes, K.dim)  #: all that were ever taken
         self.used = 0  #: how many these are
         self.work, self.work_limit = 0.0, WORK_PER_CUT * request.cuts  #: multiplications, about
-        self.x, self.nu = K.project_unchecked(request.point), np.zeros(0)
-        self.possible, self.stalled = True, False
+        self.linear = _is_linear(request)
+        self.seen = [(x, g) for x, g, _ in evaluations]  #: where the rows were evaluated, and their values
         for x, g, J in evaluations:
             wanted: NDArray[np.bool_] = np.asarray(J.any(axis=-1))
             self.model.add(x, g, J, wanted)
             self.past.add(x, g, J, wanted)
             self.used += int(wanted.sum())
+        self.restart(request.point)
+
+    def restart(self, point: Array) -> None:
+        """Another target, with the cuts that there are."""
+        self.request = self.request._replace(point=point)
+        self.x, self.nu = self.request.K.project_unchecked(point), np.zeros(0)
+        self.possible, self.stalled = True, False
         #: of the points that met the tolerance, the one where the model's error is least
         self.best: Array | None = None
         self.least_error, self.cuts_left = np.inf, 0
@@ -160,6 +189,7 @@ class _Search:
                 break
         unknown = np.full(self.request.constraint.row_count, np.nan)
         if self.best is None:
+            self._require_consistent()
             return Solution(self.x, unknown, INFEASIBLE, self.used)
         return Solution(self.best, unknown, CONVERGED, self.used)
 
@@ -171,8 +201,8 @@ class _Search:
     @property
     def _size(self) -> float:
         """The unit of the position."""
-        K, x = self.request.K, self.x
-        return max(float(np.linalg.norm(x)), min(float(np.linalg.norm(x - self.request.point)), K.scale))
+        x = self.x
+        return max(float(np.linalg.norm(x)), min(float(np.linalg.norm(x - self.request.point)), self.request.scale))
 
     @property
     def _accuracy(self) -> float:
@@ -185,6 +215,8 @@ class _Search:
         if not self._exhausted:
             with ignore_fp_warnings():
                 guess = predict_projection(K, self.fixed, self.model, self.past, self.nu, point, self.x)
+            if not self.linear and self.nu.any():
+                self.work += inner_work(K, self.model.b.size, linear=False)
         previous, self.guess_distance = self.guess_distance, np.inf
         if guess is None:
             return None
@@ -200,16 +232,18 @@ class _Search:
         h = min(distance, max(100.0 * distance**2 / self._size, 0.3 * self._accuracy))
         points = [(guess.z, guess.owner)] if self.best is None else cut_points(guess, K, self.fixed, h)
         for at, binding in points:
-            rows, accepted = self._evaluate(at)
+            if not self.linear and self.best is not None:
+                self.work += inner_work(K, guess.owner.size, linear=False)
+            rows = self._evaluate(at)
             wanted = rows > 0.0
             wanted[guess.owner] = False
             wanted[binding] = True
-            self.possible &= self._add_cuts(at, rows, accepted, wanted, GUESS_SHARE)
+            self.possible &= self._add_cuts(at, rows, wanted, GUESS_SHARE)
 
     def _cut_at_iterate(self) -> bool:
         """Cuts at x; False if the search ends with the best point: its position is known, or the limit is reached."""
-        rows, accepted = self._evaluate(self.x)
-        met = bool((rows <= accepted).all())
+        rows = self._evaluate(self.x)
+        met = bool((rows <= self.tol).all())
         if met:
             error, nu_sum = self.model.error(self.x, rows), float(self.nu.sum())
             self.cuts_left = (
@@ -222,19 +256,18 @@ class _Search:
                 return False
         if self._exhausted:
             if self.best is None:
-                violation = float((rows * self.tol / accepted).max())
-                raise _limit_reached(self.request, self.tol, self.used, violation)
+                self._require_consistent()
+                raise _limit_reached(self.request, self.tol, self.used, float(rows.max()))
             return False
-        wanted = rows > (0.0 if met else accepted)
-        self.possible = self._add_cuts(self.x, rows, accepted, wanted, CUT_SHARE)
+        wanted = rows > (0.0 if met else self.tol)
+        self.possible = self._add_cuts(self.x, rows, wanted, CUT_SHARE)
         return True
 
     def _project_onto_cuts(self, predicted: bool) -> bool:
         """The next x; False if the cuts have no point of K in common, or, with a best point known, the methods fail."""
         K, model, size = self.request.K, self.model, self._size
         m = model.b.size + (0 if self.fixed is None else self.fixed.row_count)
-        linear = self.fixed is None or self.fixed.affine() is not None
-        self.work += inner_work(K, m, linear)
+        self.work += inner_work(K, m, self.linear)
         try:
             found = project_onto_cuts(K, self.fixed, model.A, model.b, self.request.point)
         except SolverFailure:
@@ -253,14 +286,18 @@ class _Search:
             self.nu = self.nu[keep]
         return True
 
-    def _evaluate(self, x: Array) -> tuple[Array, Array]:
-        """The rows at x, and the violation that is accepted of each."""
-        constraint = self.boxes
-        rows = constraint.rows(x)
-        unit = np.maximum(constraint.magnitude(x), 1e-300) if self.relative else np.ones_like(rows)
-        return rows, self.tol * unit
+    def _evaluate(self, x: Array) -> Array:
+        """The rows at x."""
+        rows = self.boxes.rows(x)
+        self.seen.append((x, rows))
+        return rows
 
-    def _add_cuts(self, x: Array, rows: Array, accepted: Array, wanted: NDArray[np.bool_], share: float) -> bool:
+    def _require_consistent(self) -> None:
+        """Raises if the callables contradict themselves, before it is said that there is no point or none was found."""
+        for x, rows in self.seen:
+            self.past.require_consistent(x, rows, self.request.constraint.row_count)
+
+    def _add_cuts(self, x: Array, rows: Array, wanted: NDArray[np.bool_], share: float) -> bool:
         """Adds the cuts of the wanted rows; False if a row is positive where it is least: then no point satisfies it.
 
         They replace older ones that are nearly the same, up to this share of the accepted violation.
@@ -270,43 +307,45 @@ class _Search:
         wanted = wanted & ~flat
         for cuts in (self.model, self.past):
             cuts.add(x, rows, jacobian, wanted)
-        self.model.merge(int(wanted.sum()), share * float(accepted.min()))
+        self.model.merge(int(wanted.sum()), share * self.tol)
         self.used += int(wanted.sum())
-        return not (flat & (rows > accepted)).any()
+        return not (flat & (rows > self.tol)).any()
 
 
-def prox_by_cuts(request: Request, structured: bool = False) -> Solution:
+def prox_by_cuts(request: Request) -> Solution:
     """The request with bounded multipliers from values and subgradients; the error of the model is at most tol.
 
     If x is the result of the model and p that of the problem, ‖x − p‖² ≤ Σ_i max_multiplier_i (g_i(x) − model_i(x)^+).
-    Of a ``structured`` constraint so much is accepted as leaves x right to BEST_POSITION of its size, or as may be
-    rounding.
     """
     K, constraint, point, *_ = request
     limit, bounds = request.cuts, np.minimum(request.row_bounds, request.sum_bound)
-    model = CuttingPlanes(constraint, K.dim)
-    unknown = np.full(constraint.row_count, np.nan)
-    x, used = K.project_unchecked(point), 0
+    model, seen = CuttingPlanes(constraint, K.dim), list[tuple[Array, Array]]()
+    x, used, work = K.project_unchecked(point), 0, 0.0
     while True:
-        rows, accepted = constraint.rows(x), np.full(constraint.row_count, request.tol)
-        if structured:
-            size = max(float(np.linalg.norm(x)), K.scale)
-            enough = (BEST_POSITION * size) ** 2 / np.maximum(bounds, 1e-100)
-            accepted = np.maximum(enough, CUT_ROUNDING * constraint.magnitude(x))
+        rows = constraint.rows(x)
+        seen.append((x, rows))
         error = rows - np.maximum(model.rows_unchecked(x), 0.0)
-        wanted = error > accepted
-        if (error <= accepted).all():
+        wanted = error > request.tol
+        unknown = np.full(constraint.row_count, np.nan)
+        if not wanted.any():
             return Solution(x, unknown, CONVERGED, used)
-        if used >= limit:
-            raise _limit_reached(request, request.tol, used, float(error.max()))
-        jacobian = constraint.jacobian(x)
-        if not jacobian[wanted].any(axis=-1).all():
-            raise InvalidInput("constraint: the subgradient of a violated row is 0, so the row is positive everywhere")
-        model.add(x, rows, jacobian, wanted)
-        used += int(wanted.sum())
-        found = _prox_of_model(request, model, bounds)
+        found: Array | None = None
+        if used < limit and work < WORK_PER_CUT * limit:
+            jacobian = constraint.jacobian(x)
+            if not jacobian[wanted].any(axis=-1).all():
+                raise InvalidInput(
+                    "constraint: the subgradient of a violated row is 0, so the row is positive everywhere"
+                )
+            model.add(x, rows, jacobian, wanted)
+            used += int(wanted.sum())
+            work += inner_work(K, model.b.size)
+            found = _prox_of_model(request, model, bounds)
         if found is None:
-            return Solution(x, unknown, UNCONVERGED, used)
+            for at, values in seen:
+                model.require_consistent(at, values, constraint.row_count)
+            if used < limit and work < WORK_PER_CUT * limit:
+                return Solution(x, unknown, UNCONVERGED, used)
+            raise _limit_reached(request, request.tol, used, float(error.max()))
         x = found
 
 

@@ -5,18 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cocopt.arrays import Array
+from cocopt.arrays import Array, ignore_fp_warnings
 from cocopt.cones import Cones
 from cocopt.constraints import Constraint
+from cocopt.errors import InvalidInput
 from cocopt.sets.ball import Ball
 from cocopt.sets.base import ConvexSet
 from cocopt.sparse_rows import SparseRows
 
 __all__ = ["CUT_ROUNDING", "WORK_PER_CUT", "CuttingPlanes", "Relaxed", "SetDistance", "inner_work"]
 
+CONTRADICTION = 1e-3  # by this share of its terms a cut may exceed the row: gradients may be differences
+VALUE_ROUNDING = 1e-12  # by this share of a cut's terms its value and that of the callable may be rounded
+SHOWN = 5  # coordinates of a point that a message shows
 SAME_SLOPE = 1e-3  # slopes that differ by a smaller share may be merged
 WORK_PER_CUT = 1e7  # multiplications that each of the allowed cuts may cost: 500 cuts take about two seconds
+CONE_PROGRAM = 2.5e7  # multiplications in the time that the smallest cone program takes
 CUT_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # by this share of its terms a cut may be wrong for rounding
+
+
+def describe_point(x: Array) -> str:
+    """The first coordinates, for a message."""
+    shown = ", ".join(f"{value:.6g}" for value in x[:SHOWN])
+    return f"({shown})" if x.size <= SHOWN else f"({shown}, …)"
 
 
 def inner_work(K: ConvexSet, m: int, linear: bool = True) -> float:
@@ -24,7 +35,7 @@ def inner_work(K: ConvexSet, m: int, linear: bool = True) -> float:
     n = K.dim
     if linear and (K.polyhedral() is not None or type(K) is Ball):
         return n * (10.0 * n * n + 2.0 * (n + m) * min(n, m))
-    return 1e7 + 10.0 * (n + m) ** 3  # a cone program
+    return CONE_PROGRAM + 10.0 * (n + m) ** 3
 
 
 class Relaxed(Constraint):
@@ -132,6 +143,27 @@ class CuttingPlanes(Constraint):
         error = float((rows - np.maximum(self.rows_unchecked(x), 0.0)).max())
         terms = np.linalg.norm(self.A, axis=1) * np.linalg.norm(x) + np.abs(self.b)
         return error if error > CUT_ROUNDING * float(terms.max(initial=0.0)) else 0.0
+
+    def require_consistent(self, x: Array, rows: Array, count: int) -> None:
+        """Raises if a cut of the first ``count`` rows exceeds its row at x, where rows were evaluated.
+
+        No convex function does that. Gradients by differences, right to some digits, are no contradiction.
+        """
+        with ignore_fp_warnings():
+            values = self.A @ x - self.b
+            terms = np.abs(rows[self.owner]) + np.vecdot(np.abs(self.A), np.abs(x - self.origin)) + np.abs(values)
+            rounding = VALUE_ROUNDING * (np.abs(self.A) @ np.abs(x) + np.abs(self.b))
+            beyond = values - rows[self.owner] - CONTRADICTION * terms - rounding
+            wrong = np.flatnonzero((beyond > 0.0) & (self.owner < count))
+        if wrong.size:
+            k = wrong[np.argmax(beyond[wrong] / terms[wrong])]
+            row = "" if count == 1 else f" of row {self.owner[k]}"
+            raise InvalidInput(
+                "constraint: expected a convex function and its subgradients, got a value and a gradient that "
+                f"contradict each other{row}: by its gradient at {describe_point(self.origin[k])} it is at least "
+                f"{values[k]:.6g} at {describe_point(x)}, where its value is {rows[self.owner[k]]:.6g}; check the sign "
+                "and the scale of the gradient against differences of the value, and that the function is convex"
+            )
 
     def rows_unchecked(self, x: Array) -> Array:
         rows: Array = np.full(self.row_count, -np.inf)

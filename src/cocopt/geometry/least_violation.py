@@ -125,11 +125,13 @@ def _by_cuts(request: Request, outer: ConvexSet, unit: Array) -> LeastViolation 
     relaxed, model, polyhedral = unit > 0, CuttingPlanes(constraint, K.dim), outer.polyhedral()
     x = outer.project_unchecked(request.point)
     best, center, levels = LeastViolation(np.inf, K.project_unchecked(x)), x, _Levels()
-    work, lower = 0.5 * WORK_PER_CUT * request.cuts, -np.inf
+    work, lower, seen = 0.5 * WORK_PER_CUT * request.cuts, -np.inf, list[tuple[Array, Array]]()
     while work > 0.0:
         work -= inner_work(outer, model.b.size, polyhedral is not None) * max(levels.programs, 1)
         rows, inside = constraint.rows(x), K.project_unchecked(x)
-        value = float((constraint.rows(inside)[relaxed] / unit[relaxed]).max())
+        values = constraint.rows(inside)
+        seen += [(x, rows), (inside, values)]
+        value = float((values[relaxed] / unit[relaxed]).max())
         if value < best.value:
             best, center = LeastViolation(value, inside), x
         if best.value < -STRICTLY:
@@ -141,16 +143,23 @@ def _by_cuts(request: Request, outer: ConvexSet, unit: Array) -> LeastViolation 
                 found = levels.next_point(polyhedral, model, unit, center, best.value, accepted)
             except SolverFailure:
                 return None
+            lower = levels.lower
             if found is None:
-                return best
-            x, lower = found, levels.lower
+                break
+            x = found
         else:
             whole = request._replace(K=outer, constraint=model)
             least = _by_cones(whole, unit, outer.project_unchecked(best.point))
-            if least is None or best.value - least.value <= accepted:
-                return None if least is None else best
-            x, lower = least.point, max(lower, least.value)
-    return best if lower > FEASIBILITY else None
+            if least is None:
+                return None
+            lower = max(lower, least.value)
+            if best.value - least.value <= accepted:
+                break
+            x = least.point
+    for at, values in seen:
+        model.require_consistent(at, values, unit.size)
+    met = best.value - lower <= request.tol * max(1.0, abs(best.value))
+    return best if met or lower > FEASIBILITY else None
 
 
 class _Levels:

@@ -17,8 +17,8 @@ from cocopt.constraints import Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.least_violation import LeastViolation, least_violation
-from cocopt.geometry.problem import Projection, Request
-from cocopt.geometry.structured import Method, solve_trial
+from cocopt.geometry.problem import Projection, Request, with_length
+from cocopt.geometry.structured import Method, solve_touching, solve_trial
 from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["nearest_by_priority"]
@@ -42,9 +42,9 @@ def nearest_by_priority(request: Request, methods: Sequence[Method]) -> Projecti
         near = near if found is None else found.point  # where K is unbounded, a far target's projection is far away
     unit = np.maximum(rows.magnitude(near), 1e-300)
     for slack in SLACKS:
-        relaxed = Relaxed(rows, relaxation + slack * unit)
+        relaxed = with_length(request._replace(constraint=Relaxed(rows, relaxation + slack * unit)))
         try:
-            outcome = solve_trial(request._replace(constraint=relaxed), methods)
+            outcome = solve_touching(relaxed, methods, near) or solve_trial(relaxed, methods)
         except SolverFailure:
             continue
         if outcome.feasible:

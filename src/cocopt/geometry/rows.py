@@ -176,7 +176,7 @@ class SplitRows:
 
     def accuracy(self, x: Array, share: float) -> float:
         """The error of the position that is aimed at."""
-        away = min(float(np.linalg.norm(x - self.point)), self.request.K.scale)
+        away = min(float(np.linalg.norm(x - self.point)), self.request.scale)
         return max(0.1 * self.tol, share) * max(float(np.linalg.norm(x)), away)
 
     def looks_separable(self, last: Evaluation, at: Evaluation) -> bool:

@@ -32,7 +32,7 @@ from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
-__all__ = ["STRUCTURED", "VERY_FAR", "Method", "project_onto_rows", "solve_trial"]
+__all__ = ["STRUCTURED", "VERY_FAR", "Method", "project_onto_rows", "solve_touching", "solve_trial"]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
 FAR = 1e4  # sizes away from which the normal of a conic result is checked
@@ -42,6 +42,9 @@ NORMAL = 1e-6  # of the distance, what point − x may differ from a normal: cur
 # far smaller than K
 NEARER = (1e6, 1e3, 10.0, 1e-2, 1e-5)
 STAGES = 10.0  # sizes away from which they are tried
+SMALL = 1e-3  # a set with a smaller diameter, in units of its points, is one that K and the rows touch in
+TOUCHING = (1.0, 1e-2, 1e-5)  # distances of nearer targets there, in sizes
+MAX_TOUCHING_STEPS = 8  # nearer targets of each of these
 
 
 class Method(NamedTuple):
@@ -314,8 +317,47 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
     if not feasible and request.infeasible == "raise":  # the point is not asked for
         return Projection(least.point, "least", feasible, violation)
-    methods = _exact(request, methods) if feasible else methods
-    for method, solution in _solutions(request._replace(constraint=Relaxed(constraint, relaxation)), methods):
-        if isinstance(solution, Solution) and solution.status == CONVERGED:
-            return Projection(solution.point, method.name, feasible, violation, None, solution.cuts)
+    relaxed = request._replace(constraint=Relaxed(constraint, relaxation))
+    solved = None if feasible else solve_touching(relaxed, methods, least.point)
+    solved = solved or _first_solved(relaxed, methods)
+    if solved is not None:
+        return solved._replace(feasible=feasible, least_violation=violation, multipliers=None)
     return None if feasible else Projection(least.point, "least", feasible, violation)
+
+
+def _first_solved(request: Request, methods: Sequence[Method]) -> Projection | None:
+    """What the first of the exact methods finds whose result passes its check."""
+    for method, solution in _solutions(request, _exact(request, methods)):
+        if isinstance(solution, Solution) and solution.status == CONVERGED:
+            return Projection(solution.point, method.name, True, 0.0, solution.multipliers, solution.cuts)
+    return None
+
+
+def solve_touching(request: Request, methods: Sequence[Method], x: Array) -> Projection | None:
+    """The projection onto rows that touch K about x, from nearer targets; None if they do not, or none is found.
+
+    In units of a long distance no method sees how small the set is. If x' is the projection of x + τ (point − x) and
+    the set has the diameter d, then ½‖x' − point‖² exceeds the least by no more than ‖x' − x‖ d / τ. That d is small is
+    seen from where points around x are projected.
+    """
+    K, constraint, point, *_ = request
+    size = size_of(request, x)
+    polyhedral = constraint.affine() is not None and K.polyhedral() is not None
+    if polyhedral or not (K.conic and constraint.conic) or np.abs(point - x).max() <= size:
+        return None
+    uneven = size * np.cos(np.arange(x.size))
+    for beside in (x + uneven, x - uneven):
+        solved = _first_solved(request._replace(point=beside), methods)
+        if solved is None or np.abs(solved.point - x).max() > SMALL * size:
+            return None
+    for distance in TOUCHING:
+        start = x
+        for _ in range(MAX_TOUCHING_STEPS):
+            target, _ = nearer_target(point, start, size, distance)
+            solved = _first_solved(request._replace(point=target), methods)
+            if solved is None:
+                break
+            change, start = float(np.abs(solved.point - start).max()), solved.point
+            if change <= 0.1 * POSITION * distance * size:
+                return solved._replace(multipliers=None)
+    return None
