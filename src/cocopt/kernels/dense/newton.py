@@ -29,6 +29,7 @@ __all__ = ["maximise_dual"]
 MAX_STEPS = 150  # of the multipliers, shortened ones included
 EXACT = 3e-14  # a step that changes every row by less, relative to its terms, ends the search;
 ENOUGH = 1e-11  # so does a step below this if it is no shorter than half the last one
+ROUGHLY = 0.01  # and one below this those with the rows that come first, since they only give a start for all rows
 SMALL_CHANGE = 1e-3  # the factor of the Hessian is kept while no multiplier changes by more than this share
 POINTS_BACK = 0.9  # a step is too long if g at its end points back by more than this share of what it did ahead,
 AHEAD = 0.5  # and, if it was shortened, too short if it still points ahead by more than this share
@@ -442,14 +443,14 @@ def maximise_dual(problem, work, x, u, warm):
                 keep_factor = False
                 continue
         error = max(error, drift)
+        if considered < R and error <= ROUGHLY:
+            considered, last_error, line, gap = R, np.inf, nowhere, np.inf
+            continue
         if error <= EXACT * (1.0 + 0.01 * n) or (error <= ENOUGH and error > 0.5 * last_error):
             if steepest_free(work, minimum.free_count) > STATIONARY * minimum.noise and gap > 0.0:
                 gap, keep_factor = 0.0, False
                 continue
-            if considered == R:
-                return CONVERGED
-            considered, last_error, line, gap = R, np.inf, nowhere, np.inf
-            continue
+            return CONVERGED
         last_error = np.inf if minimum.rough else error
         bracket = narrow_bracket(work, u, bracket) if R == 1 else bracket
         if considered == R and not has_gram:
