@@ -73,6 +73,27 @@ def test_a_norm_ball_against_bisection(kind: str, unit: float, far: float, weigh
             assert np.linalg.norm(found.point - c) <= radius + 1e-12 * unit
 
 
+@pytest.mark.parametrize("far", [0.5, *FAR])
+@pytest.mark.parametrize("from_center", [0.0, 1e-9, 0.5, 1.0 - 1e-6, 1.0 + 1e-6, 3.0])
+@pytest.mark.parametrize("line", [False, True])
+def test_the_hinge_prox_of_a_ball_over_a_ball_against_bisection(line: bool, from_center: float, far: float) -> None:
+    """Wherever the row's center is, also on one line with K's center and the target, between them or not."""
+    rng = np.random.default_rng(3)
+    for n in (1, 2, 10):
+        K, project = a_set("Ball", n, rng)
+        for share in (1e-3, 0.1, 0.5, 0.9, 1.1):
+            away, towards = rng.normal(size=(2, n))
+            away /= np.linalg.norm(away)
+            towards = rng.choice([-1.0, 1.0]) * away if line else towards / np.linalg.norm(towards)
+            c, y = K.center + from_center * away, K.center + 2.0 * far * towards
+            weight = share * float(np.linalg.norm(y - c))
+            for radius in (0.0, 0.1, 0.5):
+                found = solve_hinge_prox(K, constraints.NormBall(c, radius), y, np.array(weight), "each")
+                expected = curved.norm_ball_prox(project, y, c, radius, weight)
+                np.testing.assert_allclose(found.point, expected, rtol=0, atol=1e-9)
+                assert found.method == "curved"
+
+
 @pytest.mark.parametrize("weight", [np.inf, 0.0, 1e-3, 0.3, 20.0])
 @pytest.mark.parametrize("far", FAR)
 @pytest.mark.parametrize("kind", ["L1Ball", "Ellipsoid"])

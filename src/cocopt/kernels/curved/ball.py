@@ -1,4 +1,4 @@
-"""A norm ball and a ball, in closed form."""
+"""A norm ball and a ball: the projection in closed form, the hinge prox by a search in one number."""
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocopt.kernels._jit import borrowing, guvectorize, in_order
-from cocopt.kernels.curved.path import MAX_STEPS, advance, begin, judge, row_of
+from cocopt.kernels.curved.path import MAX_STEPS, judge, row_of
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.tolerances import FEASIBILITY
 
 __all__ = ["ball_norm_ball"]
+
+TINY = 1e-290  # a smaller square has lost digits
 
 
 class Trial(NamedTuple):
@@ -25,21 +27,21 @@ class Trial(NamedTuple):
     r: Any
 
 
-class Products(NamedTuple):
-    """Sums over the coordinates, with k the center of K, z = y − k and e = c − k."""
+class Plane(NamedTuple):
+    """The plane through k, c and y, with k the center of K, e = c − k and y − k = a·e + d, where ⟨e, d⟩ = 0."""
 
-    z_sq: Any  # ‖z‖²
-    e_sq: Any  # ‖e‖²
-    ez: Any  # ⟨e, z⟩
-    away_sq: Any  # ‖y − c‖²
-    k_sq: Any  # ‖k‖²
-    c_sq: Any  # ‖c‖²
+    a: Any
+    across: Any  # ‖d‖
+    D: Any  # ‖e‖
+    z: Any  # ‖y − k‖
+    away: Any  # ‖y − c‖
+    size: Any  # of the numbers that make up x
 
 
 @borrowing
-def _products(trial):
-    """All sums in one pass."""
-    y, k, _, c, _ = trial
+def _plane(trial):
+    """Two passes over the coordinates; d is split once more, which restores digits that cancelled."""
+    y, k, R, c, _ = trial
     z_sq, e_sq, ez, away_sq, k_sq, c_sq = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(y.shape[0]):
         z, e, away = y[j] - k[j], c[j] - k[j], y[j] - c[j]
@@ -49,7 +51,24 @@ def _products(trial):
         away_sq += away * away
         k_sq += k[j] * k[j]
         c_sq += c[j] * c[j]
-    return Products(z_sq, e_sq, ez, away_sq, k_sq, c_sq)
+    inverse = 1.0 / e_sq if e_sq > TINY else 0.0
+    a, ed, d_sq = ez * inverse, 0.0, 0.0
+    for j in range(y.shape[0]):
+        e = c[j] - k[j]
+        d = y[j] - k[j] - a * e
+        ed += e * d
+        d_sq += d * d
+    more = ed * inverse
+    across = np.sqrt(max(d_sq - ed * more, 0.0))
+    size = max(np.sqrt(max(k_sq, c_sq)), R)
+    return Plane(a + more, across, np.sqrt(e_sq), np.sqrt(z_sq), np.sqrt(away_sq), size)
+
+
+@borrowing
+def _length(plane, along_e, along_d):
+    """‖along_e·e + along_d·d‖."""
+    u, v = along_e * plane.D, along_d * plane.across
+    return np.sqrt(u * u + v * v)
 
 
 @borrowing
@@ -82,113 +101,113 @@ def _shrink(trial, center, factor, x):
 
 
 @borrowing
-def _split(trial, products):
-    """(a, ‖d‖) of z = a·e + d with ⟨e, d⟩ = 0; d is split once more, which restores digits that cancelled."""
-    y, k, _, c, _ = trial
-    a = products.ez / max(products.e_sq, 1e-300)
-    ed, d_sq = 0.0, 0.0
-    for j in range(y.shape[0]):
-        e = c[j] - k[j]
-        ed += e * (y[j] - k[j] - a * e)
-    a += ed / max(products.e_sq, 1e-300)
-    for j in range(y.shape[0]):
-        d = y[j] - k[j] - a * (c[j] - k[j])
-        d_sq += d * d
-    return a, np.sqrt(d_sq)
-
-
-@borrowing
-def _project_onto_both(trial, products, tol, x):
+def _project_onto_both(trial, plane, tol, x):
     """x on both spheres, where they meet in the sphere around k + foot·e of radius rim. Returns (ν, status)."""
-    R, r, D = trial.radius, trial.r, np.sqrt(products.e_sq)
-    a, d_norm = _split(trial, products)
-    foot = 0.5 * (1.0 + (R - r) * (R + r) / max(products.e_sq, 1e-300))
+    R, r, D = trial.radius, trial.r, plane.D
+    foot = 0.5 * (1.0 + (R - r) * (R + r) / max(D * D, 1e-300))
     height = foot * D
     rim = np.sqrt(max((R - height) * (R + height), 0.0))
-    stretch = rim / max(d_norm, 1e-300)
-    from_k, from_c = _combine(trial, foot - stretch * a, stretch, x)
-    nu = r * (foot * d_norm / max(rim, 1e-300) - a)
+    stretch = rim / max(plane.across, 1e-300)
+    from_k, from_c = _combine(trial, foot - stretch * plane.a, stretch, x)
+    nu = r * (foot * plane.across / max(rim, 1e-300) - plane.a)
     solved = abs(from_k - R) <= tol and abs(from_c - r) <= tol and nu >= 0.0
-    return nu, CONVERGED if solved and rim > 0.0 and d_norm > 0.0 else UNCONVERGED
+    return nu, CONVERGED if solved and rim > 0.0 and plane.across > 0.0 else UNCONVERGED
 
 
 @borrowing
-def _prox_on_sphere(trial, products, row, x):
-    """x with the multiplier of the row at its bound, on the sphere of K; returns the status.
+def _binds(trial, plane, w):
+    """Whether the multiplier of the row, r > 0, exceeds w: the path is still outside the row where ν = w if d = r."""
+    R, mu = trial.radius, w / trial.r
+    length = _length(plane, plane.a + mu, 1.0)
+    if length <= (1.0 + mu) * R:
+        return plane.away > (1.0 + mu) * trial.r
+    shrink = R / length
+    return _length(plane, shrink * (plane.a + mu) - 1.0, shrink) > trial.r
 
-    x(t) = P_K(c + t(y − c)), whose distance from c follows from the products.
+
+@borrowing
+def _prox_on_sphere(trial, plane, row, farthest, x):
+    """x with the multiplier of the row at its bound w, on the sphere of K; returns the status.
+
+    x(μ) = P_K(c + t(y − c)) with t = 1/(1 + μ) is searched for the root of μρ(μ) = w. On the sphere x is
+    k + R(z + μe)/‖z + μe‖, and Halley's method is used within the interval that is left, since all derivatives of its
+    distance ρ from c have closed forms. ρ is at most ``farthest``. Where x(μ) is inside K the interval is halved.
     """
-    R, D = trial.radius, np.sqrt(products.e_sq)
-    reach = np.sqrt(products.away_sq)
-    inner = products.ez - products.e_sq  # ⟨e, y − c⟩
-    interval = begin(row, max(D - R, 0.0), reach)
-    t, shrink = 1.0, 1.0
+    R, D, w = trial.radius, plane.D, row.max_multiplier
+    low, high = w / farthest, w / max(row.radius, abs(D - R), 1e-300)
+    mu, t, shrink = low, 1.0, 0.0
     for _ in range(MAX_STEPS):
-        # c + t(y − c) − k = e + t(y − c)
-        length = np.sqrt(max(products.e_sq + t * (2.0 * inner + t * products.away_sq), 0.0))
-        shrink = 1.0 if length <= R else R / length
-        gap = 1.0 - shrink
-        # x − c = shrink·t(y − c) − gap·e
-        d_sq = shrink * t * (shrink * t * products.away_sq - 2.0 * gap * inner) + gap * gap * products.e_sq
-        slope = shrink * (shrink * t * products.away_sq - gap * inner)  # of d²/2 in t, but for the change of shrink
-        if shrink < 1.0:
-            turn = -shrink * (inner + t * products.away_sq) / (length * length)  # d shrink/dt
-            slope += turn * (length * length * shrink - products.e_sq - t * inner)
-        t, interval, done = advance(row, interval, t, max(d_sq, 0.0), max(slope, 0.0) / max(t, 1e-300))
-        if done:
+        along, t = plane.a + mu, 1.0 / (1.0 + mu)
+        inverse = 1.0 / _length(plane, along, 1.0)
+        on_sphere = R * inverse <= t
+        shrink = R * inverse if on_sphere else t
+        rho = _length(plane, shrink * along - 1.0, shrink)
+        turn = plane.across * D * inverse  # dx/dμ has the length turn·shrink
+        fall = -turn * turn * shrink  # half the derivative of ρ²; `bend` is half the second one
+        bend = -3.0 * fall * along * D * D * inverse * inverse
+        error, square = mu * rho - w, rho * rho
+        slope = square + mu * fall  # ρ times the derivative of μρ
+        second = 2.0 * fall + mu * (bend - fall * fall / max(square, 1e-300))  # ρ times the second one
+        step = 2.0 * error * slope * rho / (2.0 * slope * slope - error * rho * second)
+        if on_sphere and abs(error) * t <= row.tol and abs(step) * turn * shrink <= row.tol:
             break
-    length = np.sqrt(max(products.e_sq + t * (2.0 * inner + t * products.away_sq), 0.0))
-    shrink = 1.0 if length <= R else R / length
-    from_k, from_c = _combine(trial, shrink * (1.0 - t), shrink * t, x)
-    tol = 16.0 * row.tol
-    return judge(row, t, from_c) if from_k <= R + tol else UNCONVERGED
+        low, high = (mu, high) if error < 0.0 else (low, mu)
+        following = mu - step
+        if not (low < following < high and on_sphere):
+            following = np.sqrt(low) * np.sqrt(high)
+            if not low < following < high:
+                break
+        mu = following
+    from_k, from_c = _combine(trial, shrink * mu, shrink, x)
+    return judge(row, t, from_c) if from_k <= R + 16.0 * row.tol else UNCONVERGED
 
 
 @borrowing
-def _prox(trial, products, row, x):
-    """x with the multiplier of the row at its bound; returns the status."""
-    away = np.sqrt(products.away_sq)
-    t = max(1.0 - row.max_multiplier / max(away, 1e-300), 0.0)
+def _prox(trial, plane, row, farthest, x):
+    """x with the multiplier of the row at its bound, where K's point nearest to the target is ``farthest`` from c."""
+    t = max(1.0 - row.max_multiplier / max(plane.away, 1e-300), 0.0)
+    if _length(plane, 1.0 + t * (plane.a - 1.0), t) <= trial.radius + row.tol:
+        from_k, _ = _shrink(trial, trial.c, t, x)
+        return CONVERGED if from_k <= trial.radius + 16.0 * row.tol else UNCONVERGED
+    return _prox_on_sphere(trial, plane, row, farthest, x)
+
+
+@borrowing
+def _project(trial, plane, row, x):
+    """The projection of a target that is outside the row or K: onto one sphere, or onto both. Returns (ν, status)."""
+    R, r, tol = trial.radius, trial.r, row.tol
+    if r - tol <= plane.D - R or r <= 0.0:  # they touch, or are apart
+        shrink = 1.0 if plane.D <= R else R / plane.D
+        _, from_c = _combine(trial, shrink, 0.0, x)
+        empty = from_c - r > FEASIBILITY * max(plane.size, abs(r))
+        return np.inf, INFEASIBLE if empty else CONVERGED
+    t = r / max(plane.away, 1e-300)
+    if _length(plane, 1.0 + t * (plane.a - 1.0), t) > R + tol:
+        return _project_onto_both(trial, plane, 16.0 * tol, x)
     from_k, _ = _shrink(trial, trial.c, t, x)
-    if from_k <= trial.radius + row.tol:
-        return CONVERGED
-    return _prox_on_sphere(trial, products, row, x)
+    return plane.away - r, CONVERGED if from_k <= R + 16.0 * tol else UNCONVERGED
 
 
-# Its complexity exceeds the guide: the cases follow one another.
 @borrowing
-def _prox_of_trial(trial, max_multiplier, x):
-    """One trial: inside, on one sphere, or on both. Returns (ν, status)."""
+def _prox_of_trial(trial, w, x):
+    """One trial, the multiplier at most w: inside, on one sphere, or on both. Returns (ν, status)."""
     R, r = trial.radius, trial.r
-    products = _products(trial)
-    if not (products.z_sq + products.e_sq < np.inf and r > -np.inf and max_multiplier >= 0.0):
+    plane = _plane(trial)
+    if not (plane.z + plane.D < np.inf and r > -np.inf and w >= 0.0):
         for j in range(x.shape[0]):
             x[j] = np.nan
         return 0.0, NONFINITE
-    D, z_norm, away = np.sqrt(products.e_sq), np.sqrt(products.z_sq), np.sqrt(products.away_sq)
-    size = max(np.sqrt(max(products.k_sq, products.c_sq)), R)
-    row = row_of(x.shape[0], 0.0 if r == np.inf else r, max_multiplier, size)
-    tol = row.tol
-    _, from_c = _shrink(trial, trial.center, 1.0 if z_norm <= R + tol else R / z_norm, x)
-    if from_c <= r + tol or max_multiplier == 0.0:
-        return 0.0, CONVERGED
-    if (max_multiplier == np.inf and r - tol <= D - R) or r <= 0.0:  # they touch, or are apart
-        if max_multiplier < np.inf:
-            return max_multiplier, _prox(trial, products, row, x)
-        shrink = 1.0 if D <= R else R / D
-        _, from_c = _combine(trial, shrink, 0.0, x)
-        empty = from_c - r > FEASIBILITY * max(size, abs(r))
-        return np.inf, INFEASIBLE if empty else CONVERGED
-    from_k, _ = _shrink(trial, trial.c, r / max(away, 1e-300), x)
-    if from_k <= R + tol:
-        nu, status = away - r, CONVERGED
-    elif r - tol <= D - R:
-        nu, status = np.inf, CONVERGED
-    else:
-        nu, status = _project_onto_both(trial, products, 16.0 * tol, x)
-    if nu > max_multiplier:
-        return max_multiplier, _prox(trial, products, row, x)
-    return nu, status
+    row = row_of(x.shape[0], 0.0 if r == np.inf else r, w, plane.size)
+    factor = 1.0 if plane.z <= R + row.tol else R / plane.z
+    farthest = plane.away if factor == 1.0 else _length(plane, factor * plane.a - 1.0, factor)
+    if farthest <= r + row.tol or w == 0.0:
+        _, from_c = _shrink(trial, trial.center, factor, x)
+        return 0.0, CONVERGED if from_c <= r + 16.0 * row.tol or w == 0.0 else UNCONVERGED
+    if w == np.inf or not (r <= 0.0 or _binds(trial, plane, w)):
+        nu, status = _project(trial, plane, row, x)
+        if nu <= w:
+            return nu, status
+    return w, _prox(trial, plane, row, farthest, x)
 
 
 @guvectorize(

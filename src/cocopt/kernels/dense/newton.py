@@ -29,6 +29,7 @@ __all__ = ["maximise_dual"]
 MAX_STEPS = 150  # of the multipliers, shortened ones included
 EXACT = 3e-14  # a step that changes every row by less, relative to its terms, ends the search;
 ENOUGH = 1e-11  # so does a step below this if it is no shorter than half the last one
+ROUGHLY = 0.01  # and one below this those with the rows that come first, since they only give a start for all rows
 SMALL_CHANGE = 1e-3  # the factor of the Hessian is kept while no multiplier changes by more than this share
 POINTS_BACK = 0.9  # a step is too long if g at its end points back by more than this share of what it did ahead,
 AHEAD = 0.5  # and, if it was shortened, too short if it still points ahead by more than this share
@@ -55,6 +56,17 @@ class Line(NamedTuple):
     hi: Any  # a place that is too far, inf if none is known, and φ there
     phi_hi: Any
     tries: Any
+
+
+class Step(NamedTuple):
+    """The step of the multipliers that maximises the quadratic model of the dual; the step itself is in ``d``."""
+
+    drift: Any  # by how much the gradient on the free coordinates changes a row at most, relative to its terms
+    error: Any  # the largest residual of a row, relative to its terms
+    ascent: Any  # ⟨ρ, d⟩
+    dependent: Any  # whether rows that depend on one another moved last: the step has no length of its own
+    release: Any  # then twice the length at which the first coordinate leaves its bound, inf if none does
+    cautious: Any  # whether the model has all coordinates free
 
 
 @borrowing
@@ -318,10 +330,13 @@ def fall_along(work, u, minimum):
 def search_line(work, u, minimum, line):
     """One step of the search along the last step of the multipliers; (whether another place is to be tried, the line).
 
+    There is none after no step, and none for a single row, whose multiplier is bracketed instead.
     φ(t) = ⟨last, g⟩ at u_before + t·last falls with t. It may fall little at first, and then, when coordinates become
     free, a lot: so the next t comes from the slope at the present one, else from the secant.
     """
     phi, unsure = 0.0, 0.0
+    if not line.ascent > 0.0 or u.shape[0] == 1:
+        return False, line
     for i in range(u.shape[0]):
         phi += work.last[i] * work.value[i]
         unsure += abs(work.last[i]) * work.terms[i]
@@ -374,10 +389,12 @@ def retreat(work, x, u):
 
 @borrowing
 def narrow_bracket(work, u, bracket):
-    """What is known of the multiplier of a single row: the row's value says on which side of it the solution is.
+    """What is known of the multiplier, if there is a single row: its value says on which side of it the solution is.
 
     If nothing is left between the two, a value was not accurate enough, and the search begins again.
     """
+    if u.shape[0] > 1:
+        return bracket
     i = work.listed[0]
     lo, hi = (max(bracket[0], u[i]), bracket[1]) if work.rho[0] > 0.0 else (bracket[0], min(bracket[1], u[i]))
     return (lo, hi) if hi == np.inf or hi - lo > NARROW * hi else (0.0, np.inf)
@@ -393,11 +410,78 @@ def rows_at_first(problem, warm):
 
 
 @borrowing
+def model_step(problem, work, x, u, rows, minimum, was_cautious):
+    """The `Step` of the listed rows, and what the sum of multipliers may grow by.
+
+    Where the free coordinates alone say little about its length, all coordinates count as free (see `linearise`).
+    """
+    room = room_of_sum(problem, u)
+    drift, dependent, error, ascent, release = 0.0, False, 0.0, 0.0, 0.0
+    if not minimum.ready:
+        gather_gradient(work, minimum)
+    for attempt in range(2):
+        drift = linearise(problem, work, u, rows, minimum, attempt == 1)
+        dependent, too_long, threshold = best_step(work, rows, room)
+        error, ascent = unscale_step(work, rows, threshold if room <= ENOUGH * problem.most_sum else 0.0)
+        release = 2.0 * length_to_release(problem, work, x, rows, minimum.noise) if dependent else 1.0
+        if release < np.inf and (was_cautious or not too_long):
+            break
+    return Step(drift, error, ascent, dependent, release, attempt == 1), room
+
+
+@borrowing
+def choose_lengths(problem, work, x, rows, minimum, step, room):
+    """(length of the step of the multipliers, that of x, whether a single affine row moves x within the box)."""
+    if step.dependent:
+        return min(1.0, step.release), 0.0 if step.release < 1.0 else 1.0, False
+    if rows == 1 and not minimum.dense and minimum.free_count < x.shape[0] and step.ascent > 0.0:
+        affine = work.listed[0] < problem.b.shape[0]
+        share = length_within_box(problem, work, x) if affine or work.d[0] > 0.0 else 1.0
+        return share, share, affine
+    if room == np.inf:
+        length, reach = choose_length(problem, work, rows, minimum.free_count, step.ascent)
+        return length, reach, False
+    return 1.0, 1.0, False
+
+
+@borrowing
+def needs_refining(step, minimum):
+    """Whether x is too far from the minimum of the Lagrangian for the rows' values there to be known."""
+    return step.drift > DRIFT * step.error and step.drift > EXACT and not minimum.rough
+
+
+@borrowing
+def is_exact(error, last_error, n):
+    """Whether the search is over: the error is rounding, or little and does not fall any more."""
+    return error <= EXACT * (1.0 + 0.01 * n) or (error <= ENOUGH and error > 0.5 * last_error)
+
+
+@borrowing
+def is_unbounded(step, room):
+    """Whether the multipliers grow along the step without end."""
+    return step.dependent and step.release == np.inf and room == np.inf
+
+
+@borrowing
+def status_of_failure(count, warm):
+    """Where all begins, nothing can fail but numbers that are not finite."""
+    return UNCONVERGED if count > 0 or warm else NONFINITE
+
+
+@borrowing
+def begin(work, considered):
+    """All coordinates are free, and the rows from ``considered`` on are not evaluated yet."""
+    for j in range(work.free.shape[0]):
+        work.free[j] = 1.0
+    for i in range(considered, work.value.shape[0]):
+        work.value[i], work.terms[i] = 0.0, 1.0
+
+
+@borrowing
 def maximise_dual(problem, work, x, u, warm):
     """x and u are the start and the result; returns a status.
 
     Affine rows and balls alone come first where others need a factor; with a ``warm`` start, all rows at once.
-    Its complexity exceeds the guide, since its loop has a dozen numbers as its state; each step is a function.
     """
     n, R = x.shape[0], u.shape[0]
     considered = rows_at_first(problem, warm)
@@ -405,70 +489,47 @@ def maximise_dual(problem, work, x, u, warm):
     last_error, failures, refined, was_cautious = np.inf, 0, 0, False
     nowhere = line = Line(0.0, 1.0, 0.0, 0.0, np.inf, 0.0, 0)
     minimum = Minimum(True, n, False, 0.0, False, False)
-    for j in range(n):
-        work.free[j] = 1.0
-    for i in range(considered, R):  # not evaluated yet
-        work.value[i], work.terms[i] = 0.0, 1.0
-    for step in range(MAX_STEPS):
+    begin(work, considered)
+    for count in range(MAX_STEPS):
         minimum = minimise_over_box(problem, work, x, u, considered, minimum, keep_factor, gap)
         if not minimum.found:
             failures += 1
-            if step == 0 or failures > MAX_FAILURES:
-                return UNCONVERGED if step > 0 or warm else NONFINITE  # where all begins nothing else can fail
+            if count == 0 or failures > MAX_FAILURES:
+                return status_of_failure(count, warm)
             retreat(work, x, u)
             keep_factor = False
             continue
         rows = list_rows(problem, work, u, considered)
-        room = room_of_sum(problem, u)
-        drift, dependent, error, expected, length = 0.0, False, 0.0, 0.0, 0.0
-        if not minimum.ready:
-            gather_gradient(work, minimum)
-        for attempt in range(2):
-            drift = linearise(problem, work, u, rows, minimum, attempt == 1)
-            dependent, too_long, threshold = best_step(work, rows, room)
-            error, expected = unscale_step(work, rows, threshold if room <= ENOUGH * problem.most_sum else 0.0)
-            length = 2.0 * length_to_release(problem, work, x, rows, minimum.noise) if dependent else 1.0
-            if length < np.inf and (was_cautious or not too_long):
-                break
-        was_cautious = attempt == 1
-        if drift > DRIFT * error and drift > EXACT and refined < MAX_REFINED and not minimum.rough:
+        step, room = model_step(problem, work, x, u, rows, minimum, was_cautious)
+        was_cautious = step.cautious
+        if refined < MAX_REFINED and needs_refining(step, minimum):
             refined += 1
             gap, keep_factor = 0.01 * gap if gap < np.inf else 0.0, False
             continue
         refined = 0
-        if line.ascent > 0.0 and R > 1:
-            again, line = search_line(work, u, minimum, line)
-            if again:
-                keep_factor = False
-                continue
-        error = max(error, drift)
-        if error <= EXACT * (1.0 + 0.01 * n) or (error <= ENOUGH and error > 0.5 * last_error):
+        again, line = search_line(work, u, minimum, line)
+        if again:
+            keep_factor = False
+            continue
+        error = max(step.error, step.drift)
+        if considered < R and error <= ROUGHLY:
+            considered, last_error, line, gap = R, np.inf, nowhere, np.inf
+            continue
+        if is_exact(error, last_error, n):
             if steepest_free(work, minimum.free_count) > STATIONARY * minimum.noise and gap > 0.0:
                 gap, keep_factor = 0.0, False
                 continue
-            if considered == R:
-                return CONVERGED
-            considered, last_error, line, gap = R, np.inf, nowhere, np.inf
-            continue
+            return CONVERGED
         last_error = np.inf if minimum.rough else error
-        bracket = narrow_bracket(work, u, bracket) if R == 1 else bracket
+        bracket = narrow_bracket(work, u, bracket)
         if considered == R and not has_gram:
             gram_matrices(problem.C, work.G)
             has_gram = True
+        if is_unbounded(step, room):
+            return UNCONVERGED
         step_of_x(work, rows, minimum)
-        lengths, along_affine = (1.0, 1.0), False
-        if dependent:  # the step has no length of its own
-            if length == np.inf and room == np.inf:
-                return UNCONVERGED
-            lengths = (min(1.0, length), 0.0 if length < 1.0 else 1.0)
-        elif rows == 1 and not minimum.dense and minimum.free_count < n and expected > 0.0:
-            along_affine = work.listed[0] < problem.b.shape[0]
-            if along_affine or work.d[0] > 0.0:
-                share = length_within_box(problem, work, x)
-                lengths = (share, share)
-        elif room == np.inf:
-            lengths = choose_length(problem, work, rows, minimum.free_count, expected)
-        ascent, keep_factor = take_step(problem, work, x, u, rows, minimum, lengths, bracket)
+        length, reach, along_affine = choose_lengths(problem, work, x, rows, minimum, step, room)
+        ascent, keep_factor = take_step(problem, work, x, u, rows, minimum, (length, reach), bracket)
         if along_affine:
             move_within_box(problem, work, x)
         gap, line = 0.1 * ascent, Line(ascent, 1.0, 0.0, ascent, np.inf, 0.0, 0)
