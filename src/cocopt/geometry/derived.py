@@ -162,7 +162,8 @@ class CuttingPlanes(Constraint):
                 "constraint: expected a convex function and its subgradients, got a value and a gradient that "
                 f"contradict each other{row}: by its gradient at {describe_point(self.origin[k])} it is at least "
                 f"{values[k]:.6g} at {describe_point(x)}, where its value is {rows[self.owner[k]]:.6g}; check the sign "
-                "and the scale of the gradient against differences of the value, and that the function is convex"
+                "and the scale of the gradient (cocopt.checks.check_constraint compares it with the values), and that "
+                "the function is convex"
             )
 
     def rows_unchecked(self, x: Array) -> Array:
