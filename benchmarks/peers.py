@@ -113,6 +113,9 @@ def by_proxqp(qp: QP) -> Call:
     large = 1e20  # ProxQP's infinity
     solver = proxqp.dense.QP(n, m, M, True)
     solver.settings.eps_abs = 1e-8
+    solver.settings.eps_primal_inf = 1e-8  # with 1e-4, the default, it calls some feasible problems infeasible,
+    solver.settings.check_duality_gap = True  # and without the gap some vertices solved that are none
+    solver.settings.eps_duality_gap_abs = 1e-8
     low, inside = np.full(M, -large), (np.maximum(qp.lower, -large), np.minimum(qp.upper, large))
     E, e = (qp.E, qp.e) if m else (None, None)
     rows = np.ascontiguousarray(qp.A)
