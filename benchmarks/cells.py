@@ -172,17 +172,17 @@ def _problems(cell: Cell, trials: int) -> Problems:
 def _projections(problems: Problems, together: bool) -> Contest:
     """One call for all trials, or one per trial; the constraint is built in the call, as in every round."""
 
-    def solve(part: Problems, index: Any) -> Array:
-        K, constraint, y = part.K, part.build(index), part.y[index]
-        if part.weight is not None:
-            return cocopt.hinge_prox(K, constraint, y, weight=part.weight)
-        return cocopt.project(K, constraint, y)
+    def prepared(index: Any) -> Call:
+        K, make, y, weight = problems.K, problems.maker(index), problems.y[index], problems.weight
+        if weight is not None:
+            return lambda: cocopt.hinge_prox(K, make(), y, weight=weight)
+        return lambda: cocopt.project(K, make(), y)
 
     def ours(which: Sequence[int]) -> Call:
         if together:
-            part = problems.only(which)
-            return lambda: solve(part, slice(None))
-        return lambda: np.array([solve(problems, i) for i in which])
+            return prepared(slice(which.start, which.stop) if isinstance(which, range) else list(which))
+        calls = [prepared(i) for i in which]
+        return lambda: np.array([call() for call in calls])
 
     def clarabel(which: Sequence[int], exactness: tuple[float, float] | None = None) -> Call:
         return by_clarabel([problems.program(i) for i in which], exactness)

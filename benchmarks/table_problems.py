@@ -7,7 +7,8 @@ there are dimensions. A curved row is satisfied at a point c of K and violated a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import conic_forms
@@ -30,13 +31,10 @@ class Row(NamedTuple):
     arguments: dict[str, Any]
     form: Callable[[int], Form]
 
-    def only(self, index: Any) -> Row:
-        """The arguments of some trials."""
+    def maker(self, index: Any) -> Callable[[], Any]:
+        """What makes the constraint of some trials; their arguments are prepared."""
         chosen = {key: part[index] if isinstance(part, np.ndarray) else part for key, part in self.arguments.items()}
-        return self._replace(arguments=chosen)
-
-    def build(self, index: Any) -> Any:
-        return self.kind(**self.only(index).arguments)
+        return partial(self.kind, **chosen)
 
 
 class Problems(NamedTuple):
@@ -50,21 +48,20 @@ class Problems(NamedTuple):
     qp: QP | None = None
     black_box: Callable[[int], Any] | None = None  #: the constraint of one trial, in place of the rows
 
-    def build(self, index: Any) -> Any:
-        """The constraint of one trial, or of a slice of them."""
+    def maker(self, index: Any) -> Callable[[], Any]:
+        """What makes the constraint of some trials, and does nothing else; the index is that of an array."""
         if self.black_box is not None:
-            return self.black_box(index)
-        parts = [row.build(index) for row in self.rows]
-        return parts[0] if len(parts) == 1 else constraints.Stack(parts)
+            return partial(self.black_box, index)
+        makers = [row.maker(index) for row in self.rows]
+        return makers[0] if len(makers) == 1 else lambda: constraints.Stack([make() for make in makers])
+
+    def build(self, index: Any) -> Any:
+        """The constraint of one trial, or of several."""
+        return self.maker(index)()
 
     def program(self, i: int) -> Program:
         """What Clarabel is called with, for one trial."""
         return conic_forms.program([self.set_form, *(row.form(i) for row in self.rows)], self.y[i], self.weight)
-
-    def only(self, which: Sequence[int]) -> Problems:
-        """Some of the problems, without what the peers are given; a range of them is not copied."""
-        index: Any = slice(which.start, which.stop) if isinstance(which, range) else list(which)
-        return self._replace(rows=[row.only(index) for row in self.rows], y=self.y[index], qp=None)
 
 
 class Setting(NamedTuple):
