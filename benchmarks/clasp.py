@@ -37,7 +37,7 @@ def data(trials: int, rounds: int = ROUNDS) -> tuple[np.ndarray, Data]:
 
 
 def by_cocopt(start: np.ndarray, rounds: Data, rows: str) -> Callable[[], np.ndarray]:
-    """All trials in one learner; a single trial as a stream without leading axis."""
+    """All trials in one learner; a single trial as a stream without leading axis. CCV₂ and the last point of each."""
     if len(start) == 1:
         start, rounds = start[0], [tuple(part[0] for part in parts) for parts in rounds]
 
@@ -46,7 +46,7 @@ def by_cocopt(start: np.ndarray, rounds: Data, rows: str) -> Callable[[], np.nda
         for H, y, A, b in rounds:
             learner.ask()
             learner.tell(losses.Norm(H, y), constraints.Affine(A, b))
-        return np.append(np.sum(learner.ledger.ccv2), learner.ask())
+        return np.column_stack([np.atleast_1d(learner.ledger.ccv2), np.atleast_2d(learner.ask())])
 
     return run
 
@@ -58,7 +58,7 @@ def by_daqp(start: np.ndarray, rounds: Data, rows: str) -> Callable[[], np.ndarr
     sense, ones = np.zeros(DIM + used, dtype=np.int32), np.ones(DIM)
 
     def run() -> np.ndarray:
-        points, squares = [], 0.0
+        results = []
         for k in range(len(start)):
             x, loss, soft, ccv1, ccv2, ccv2_sum = start[k], 0.0, 0.0, 0.0, 0.0, 0.0
             for t, (H, y, A, b) in enumerate(rounds, 1):
@@ -76,9 +76,8 @@ def by_daqp(start: np.ndarray, rounds: Data, rows: str) -> Callable[[], np.ndarr
                 target = x - t**-0.5 * gradient
                 part = slice(worst, worst + 1) if used == 1 else slice(None)
                 x = daqp.solve(H0, -target, A[k, part], np.concatenate([ones, b[k, part]]), lower, sense)[0]
-            points.append(x)
-            squares += ccv2
-        return np.append(squares, points)
+            results.append([ccv2, *x])
+        return np.array(results)
 
     return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import re
 import signal
@@ -133,6 +134,17 @@ def test_a_peer_that_fails_at_some_problems_is_compared_on_the_others(
     assert result["microseconds"] != peer["ours"]
     shown = f"some (fails at {peer['failed']} of {peer['tried']})"
     assert f"| title | {bench['pages'].micro(peer['ours'])} | {shown} |" in bench["pages"].row("title", result)
+
+
+@pytest.mark.parametrize("rows", ["all", "worst"])
+@pytest.mark.parametrize("trials", [1, 3])
+def test_the_contestants_play_the_same_rounds(bench: dict[str, ModuleType], rows: str, trials: int) -> None:
+    """Their results have a leading axis, as those of projections do, so that `measure` compares trial by trial."""
+    clasp = importlib.import_module("clasp")
+    start, rounds = clasp.data(trials, 20)
+    ours, loop = clasp.by_cocopt(start, rounds, rows)(), clasp.by_daqp(start, rounds, rows)()
+    assert ours.shape == loop.shape == (trials, 1 + clasp.DIM)
+    np.testing.assert_allclose(ours, loop, rtol=1e-9, atol=1e-9)
 
 
 def test_some_problems_are_those_of_the_whole(bench: dict[str, ModuleType]) -> None:
