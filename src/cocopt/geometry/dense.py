@@ -7,7 +7,7 @@ K is a polyhedron, a ball, an ellipsoid, or a product or an intersection of such
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ import numpy as np
 
 from cocopt import kernels
 from cocopt.arrays import Array, broadcast, ignore_fp_warnings
-from cocopt.constraints import Affine, Constraint, NormBall, Quadratic, SecondOrder, Shifted, Stack
+from cocopt.constraints import Affine, Constraint, CVaR, NormBall, Quadratic, SecondOrder, Shifted, Stack
+from cocopt.constraints.ball_of_norm import BallOfNorm
 from cocopt.geometry.batch import Batch
 from cocopt.geometry.problem import Request
 from cocopt.kernels import contiguous
@@ -25,7 +26,21 @@ from cocopt.sets.ellipsoid import Ellipsoid
 from cocopt.sets.intersection import Intersection
 from cocopt.sets.product import Product
 
-__all__ = ["newton_applies", "solve_dense"]
+__all__ = [
+    "KINDS",
+    "MAX_CURVED_ROWS",
+    "MAX_NEWTON_DIM",
+    "MAX_NEWTON_ROWS",
+    "UNBOUNDED",
+    "OwnRows",
+    "RowData",
+    "flattened",
+    "newton_applies",
+    "no_bounds",
+    "own_rows",
+    "row_data",
+    "solve_dense",
+]
 
 MAX_NEWTON_DIM = 1000  # in more dimensions the interior-point method with its sparse factors is no slower
 MAX_BLOCK_DIM = 150  # the same for balls of some of the coordinates, whose matrices are sparse, and no dense rows
@@ -33,11 +48,11 @@ MAX_NEWTON_ROWS = 40  # of all kinds, K's own included: the step of the multipli
 MAX_CURVED_ROWS = 12  # all but the affine ones: each has a matrix of its own
 FAR_CENTER = 100.0  # an ellipsoid so many of its shortest semi-axes away from 0 loses digits as a quadratic row
 
-_UNBOUNDED = np.array(np.inf)
+UNBOUNDED = np.array(np.inf)  # the bound of a sum of multipliers that never binds
 _DENSE, _DIAGONAL = np.zeros(1), np.ones(1)  # whether the matrix of a quadratic row is diagonal
 _AFFINE, _BALL, _QUADRATIC, _CONE = range(4)  # the kinds of rows, in the kernel's order
-#: the kind of each class that is known here
-_KIND: dict[type[Constraint], int] = {Affine: _AFFINE, NormBall: _BALL, Quadratic: _QUADRATIC, SecondOrder: _CONE}
+#: the kind of each class whose rows the kernel takes
+KINDS: dict[type[Constraint], int] = {Affine: _AFFINE, NormBall: _BALL, Quadratic: _QUADRATIC, SecondOrder: _CONE}
 #: how many axes each array of a kind has behind that of its rows
 _INNER = ((1, 0), (1, 0), (2, 1, 0, 0), (2, 1, 1, 0))
 
@@ -56,6 +71,15 @@ class OwnRows(NamedTuple):
     blocks: bool  #: whether the curved ones are balls of some of the coordinates, and there are such
 
 
+class RowData(NamedTuple):
+    """K's own rows and those of a constraint, as the kernel takes them."""
+
+    arrays: list[Array]  #: A, b, centers, radii, P, q, diagonal, r, C, e, f, h of `cocopt.kernels.dense.problem`
+    height: int  #: how many rows the matrix of a cone has
+    order: list[int]  #: where the constraint's rows are among all
+    own_count: int  #: how many of all are K's
+
+
 def solve_dense(request: Request) -> Batch | None:
     """The answer for all trials; None if K or the constraint are of other kinds, or affine, or too large."""
     found = _rows_of_request(request)
@@ -63,13 +87,12 @@ def solve_dense(request: Request) -> Batch | None:
         return None
     own, members = found
     each, of_sum = request.max_multiplier, request.max_multiplier_sum
-    n, kinds, order, own_count = request.K.dim, *_sorted_parts(own, members, each is None and of_sum is None)
-    data, p = _joined_parts(kinds, n)
+    n, (data, p, order, own_count) = request.K.dim, row_data(own, members, each is None and of_sum is None)
     R = own_count + len(order)
     public: Any = order
     if order == list(range(own_count, R)):  # a slice, since it costs less than a list of indices
         public = slice(own_count, R)
-    most, counted = _no_bounds(R)
+    most, counted = no_bounds(R)
     if each is not None:
         each = np.broadcast_to(each, (*each.shape[:-1], R - own_count))
         most = np.full((*each.shape[:-1], R), np.inf)
@@ -80,7 +103,7 @@ def solve_dense(request: Request) -> Batch | None:
     memory = kernels.newton_memory(n, R, data[-1].shape[-1], p)
     arguments = contiguous(request.point), own.lower, own.upper, *data[:2], own.equalities, *data[2:], most
     with ignore_fp_warnings():  # a trial that overflows is not converged
-        x, nu, status = kernels.newton_rows(*arguments, _UNBOUNDED if of_sum is None else of_sum, counted, *memory)
+        x, nu, status = kernels.newton_rows(*arguments, UNBOUNDED if of_sum is None else of_sum, counted, *memory)
     return x, nu[..., public] if own_count or public is order else nu, status, "newton"
 
 
@@ -91,8 +114,8 @@ def newton_applies(request: Request) -> bool:
 
 def _rows_of_request(request: Request) -> tuple[OwnRows, list[Constraint]] | None:
     """K's own rows and the constraint's parts, if all are of known kinds, some are curved, and there are few."""
-    members = _flattened(request.constraint)
-    own = None if members is None else _own_rows(request.K)
+    members = flattened(request.constraint, KINDS)
+    own = None if members is None else own_rows(request.K)
     if members is None or own is None:
         return None
     affine, curved = own.affine_count, own.curved_count
@@ -108,43 +131,43 @@ def _rows_of_request(request: Request) -> tuple[OwnRows, list[Constraint]] | Non
     return own, members
 
 
-def _flattened(constraint: Constraint) -> list[Constraint] | None:
-    """The constraint as a list of those that are known here; None if one is not."""
+def flattened(constraint: Constraint, kinds: Container[type[Constraint]]) -> list[Constraint] | None:
+    """The constraint as a list of those of some kinds; None if one is of another."""
     kind = type(constraint)
-    if kind in _KIND:
+    if kind in kinds:
         return [constraint]
     if isinstance(constraint, Shifted) and kind is Shifted:
-        shifted = _shifted(constraint)
-        return None if shifted is None else [shifted]
+        return [_shifted(constraint)] if type(constraint.of) in kinds else None
     if not isinstance(constraint, Stack) or kind is not Stack:
         return None
     members: list[Constraint] = []
     for member in constraint.members:
-        parts = _flattened(member)
+        parts = flattened(member, kinds)
         if parts is None:
             return None
         members += parts
     return members
 
 
-def _shifted(constraint: Shifted) -> Constraint | None:
-    """A shifted constraint as one of the class of its own; None for a class that is not known here."""
+def _shifted(constraint: Shifted) -> Constraint:
+    """A shifted constraint as one of the class of its own."""
     of, by = constraint.of, constraint.by
-    if type(of) is Affine:
+    if isinstance(of, Affine):
         return Affine(of.A, of.b - by)
-    if type(of) is Quadratic:
+    if isinstance(of, Quadratic):
         return Quadratic(of.P, of.q, of.r + by[..., 0])
-    if type(of) is SecondOrder:
+    if isinstance(of, SecondOrder):
         return SecondOrder(of.A, of.b, of.c, of.d - by[..., 0])
-    if type(of) is NormBall:
-        return NormBall(of.center, of.radius - by[..., 0])
-    return None
+    if isinstance(of, CVaR):
+        return CVaR(of.scenarios, of.level, of.limit - by[..., 0])
+    assert isinstance(of, BallOfNorm)
+    return type(of)(of.center, of.radius - by[..., 0])
 
 
 _KNOWN_SETS: dict[int, tuple[weakref.ref[ConvexSet], OwnRows | None]] = {}
 
 
-def _own_rows(K: ConvexSet) -> OwnRows | None:
+def own_rows(K: ConvexSet) -> OwnRows | None:
     """K as bounds and rows, which are kept as long as K is; None if K is of another kind."""
     known = _KNOWN_SETS.get(id(K))
     if known is not None and known[0]() is K:
@@ -155,7 +178,7 @@ def _own_rows(K: ConvexSet) -> OwnRows | None:
 
 
 def _describe_set(K: ConvexSet) -> OwnRows | None:
-    """`_own_rows`, computed anew."""
+    """`own_rows`, computed anew."""
     lower, upper = np.full(K.dim, -np.inf), np.full(K.dim, np.inf)
     equalities: list[Part] = []
     others: list[Part] = []
@@ -221,6 +244,12 @@ def _as_quadratic(K: ConvexSet) -> tuple[Array, Array, float] | None:
     return P, -(P @ K.center), 0.5 * float(image @ image - longest**2)
 
 
+def row_data(own: OwnRows, members: list[Constraint], projects: bool) -> RowData:
+    """K's own rows and those of a constraint's parts, as the kernel takes them."""
+    kinds, order, own_count = _sorted_parts(own, members, projects)
+    return RowData(*_joined_parts(kinds, own.lower.size), order, own_count)
+
+
 def _sorted_parts(
     own: OwnRows, members: list[Constraint], projects: bool
 ) -> tuple[list[list[tuple[Array, ...]]], list[int], int]:
@@ -260,7 +289,7 @@ def _part_of(member: Constraint, projects: bool) -> Part:
 
 
 @cache
-def _no_bounds(R: int) -> tuple[Array, Array]:
+def no_bounds(R: int) -> tuple[Array, Array]:
     """Bounds of the multipliers that never bind, and which of them are counted in a sum: none."""
     return np.full(R, np.inf), np.zeros(R)
 

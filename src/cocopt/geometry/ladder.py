@@ -7,11 +7,12 @@ its optimality conditions:
 1. kernel: compiled, for boxes, balls and polyhedra with up to thousands of rows (first stage only);
 2. curved: compiled, for one curved row, or one row over a curved set (first stage only);
 3. newton: compiled, for a few curved rows, dense ones and several among them (first stage only);
-4. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
-5. daqp: an active-set solver, for polyhedra with more rows;
-6. clarabel: an interior-point solver, for everything that has a conic form;
-7. dual: for affine rows over a set that is known by its projection alone;
-8. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
+4. pieces: the same where rows are piecewise linear, 1-norms, maximum norms and CVaR (first stage only);
+5. sparse: compiled, for boxes, balls and polyhedra with sparse rows (in the second stage after an interior point);
+6. daqp: an active-set solver, for polyhedra with more rows;
+7. clarabel: an interior-point solver, for everything that has a conic form;
+8. dual: for affine rows over a set that is known by its projection alone;
+9. cuts: for constraints that are known by value and subgradient alone (smooth, separable, or by cutting planes).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from cocopt.geometry.curved import solve_curved
 from cocopt.geometry.cuts import solve_by_cuts
 from cocopt.geometry.dense import solve_dense
 from cocopt.geometry.equations import as_inequalities
+from cocopt.geometry.pieces import solve_pieces
 from cocopt.geometry.priorities import nearest_by_priority
 from cocopt.geometry.problem import MAX_CUTS, VANISHING, Projection, Request, lengths, trial_request, trial_shape
 from cocopt.geometry.sparse import solve_sparse_batch
@@ -45,7 +47,7 @@ __all__ = ["MAX_CUTS", "METHODS", "Method", "Projection", "Request", "first_meth
 FARTHEST = 1e150  # the squares of larger numbers overflow
 IN_CONFLICT = 1e-4  # rows whose violation is the largest but for this share are those in conflict
 
-_COMPILED = ("kernel", "curved", "newton", "sparse")  # the methods of BATCH_METHODS
+_COMPILED = ("kernel", "curved", "newton", "pieces", "sparse")  # the methods of BATCH_METHODS
 
 _ZERO = np.float64(0.0)
 
@@ -59,6 +61,7 @@ BATCH_METHODS: tuple[Callable[[Request], Batch | None], ...] = (
     solve_batch,
     solve_curved,
     solve_dense,
+    solve_pieces,
     solve_sparse_batch,
 )
 
@@ -174,7 +177,7 @@ def _without_lost_points(request: Request, found: Batch) -> Batch:
     lost = (K.violation_unchecked(x) > FEASIBILITY * size) | (constraint.rows_unchecked(x) > FEASIBILITY * unit).any(
         axis=-1
     )
-    if name == "newton":
+    if name in ("newton", "pieces"):
         lost |= np.abs(point - x).max(axis=-1) > VERY_FAR * size
     return x, nu, np.where(lost & (status == CONVERGED), UNCONVERGED, status), name
 

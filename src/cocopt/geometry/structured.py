@@ -22,6 +22,7 @@ from cocopt.geometry.dense import newton_applies, solve_dense
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
+from cocopt.geometry.pieces import describe_pieces, pieces_apply
 from cocopt.geometry.problem import Projection, Request, relative_violation, size_of, with_length
 from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
@@ -124,6 +125,7 @@ STRUCTURED: tuple[Method, ...] = (
     Method("sparse", sparse_applies, solve_sparse, _describe_sparse),
     Method("curved", curved_applies, None, describe_curved),
     Method("newton", newton_applies, None, _describe_newton),
+    Method("pieces", pieces_apply, None, describe_pieces),
     Method("daqp", _daqp_applies, _solve_daqp, lambda request: f"an active-set method, {_row_count(request)} rows"),
     Method(
         "clarabel",
