@@ -44,7 +44,7 @@ from cocopt.kernels.status import CONVERGED, NONFINITE, UNCONVERGED
 from cocopt.sets.l1ball import L1Ball
 from cocopt.sets.space import Space
 from cocopt.threads import matvec, one_blas_thread, vecmat
-from cocopt.tolerances import SATISFIED
+from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["describe_pieces", "pieces_apply", "solve_pieces"]
 
@@ -110,7 +110,9 @@ def solve_pieces(request: Request) -> Batch | None:
         search = _Search(parts, constraint, contiguous(point), shape, start, K.scale if K.sized else 0.0)
         search.run(np.flatnonzero(~_satisfied(constraint, start)))
         x = search.x.reshape(*shape, K.dim)
-        search.status[~_satisfied(constraint, x).reshape(-1) & (search.status == CONVERGED)] = UNCONVERGED
+        inside = K.violation_unchecked(x) <= FEASIBILITY * np.maximum(np.abs(x).max(axis=-1), search.scale)
+        good = (inside & _satisfied(constraint, x)).reshape(-1)
+        search.status[~good & (search.status == CONVERGED)] = UNCONVERGED
     return x, search.nu.reshape(*shape, -1), search.status.reshape(shape), "pieces"
 
 
@@ -229,8 +231,9 @@ class _Search:
         R = a0 + m + c + sum(arrays[i].shape[-1] for i in (3, 7, 11))
         most = self._most(todo, rows, a0, R)
         memory = kernels.newton_memory(self.n, R, arrays[11].shape[-1], arrays[8].shape[-2])
+        data = map(contiguous, (self.point[todo], lower, upper, A, b))
         x, nu, status = kernels.newton_rows(
-            self.point[todo], lower, upper, A, b, self.parts.own.equalities, *arrays[2:],
+            *data, self.parts.own.equalities, *map(contiguous, arrays[2:]),
             no_bounds(R)[0] if most is None else most, UNBOUNDED, no_bounds(R)[1], *memory,
         )  # fmt: skip
         self.status[todo[status == NONFINITE]] = NONFINITE
