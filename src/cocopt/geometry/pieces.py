@@ -161,6 +161,8 @@ class _Search:
 
     def _of_each(self, array: Array, axes: int) -> Array:
         """An array with ``axes`` axes per trial, with the trials along its first axis."""
+        if not self.shape:
+            return array[None]
         own = array.ndim - axes
         return np.broadcast_to(array, (*self.shape, *array.shape[own:])).reshape(self.count, *array.shape[own:])
 
@@ -175,6 +177,7 @@ class _Search:
         self.status[todo] = UNCONVERGED
         self._prepare()
         todo = todo[(self.lower[todo] <= self.upper[todo]).all(axis=-1)]
+        todo = todo[~self._add_rows(todo, self.x[todo])[1]]
         for _ in range(MAX_ROUNDS):
             if not todo.size:
                 break
@@ -207,7 +210,7 @@ class _Search:
         if not found.trials.size:
             return priced
         going = self._cross(found)
-        limited, failed = self._add_rows(found)
+        limited, failed = self._add_rows(found.trials, found.x)
         going |= limited
         raised = ~(going | failed) & self._raise_price(found)
         finished = ~(going | failed | raised)
@@ -306,12 +309,11 @@ class _Search:
         crossing: Mask = np.any(down | up, axis=1)
         return crossing
 
-    def _add_rows(self, found: Found) -> tuple[Mask, Mask]:
+    def _add_rows(self, trials: Numbers, x: Array) -> tuple[Mask, Mask]:
         """Adds the rows of tails that x violates by more than the present ones; which trials have one, which fail."""
-        trials, x = found.trials, found.x
         more, failed = np.zeros((2, trials.size), dtype=bool)
-        c = found.tails.shape[1]
-        values = matvec(self.rows[trials, :c], x) - self.rhs[trials, :c]
+        c = self.rhs.shape[1]
+        values = matvec(self.rows[trials], x) - self.rhs[trials]
         for i, tail in enumerate(self.parts.tails):
             part = member_trials(tail, self.shape, np.unravel_index(trials, self.shape)) if tail.batch else tail
             value, terms = part.rows_unchecked(x)[:, 0], part.magnitude(x)[..., 0]
