@@ -9,8 +9,8 @@ over a cell, which is a box, and a few affine rows; cell and rows change until i
 - Where x violates a CVaR, the affine row that is equal to it at x is added; nowhere does it exceed the CVaR.
 
 If neither happens, x satisfies the optimality conditions of the whole: within the cell the kernel has checked them.
-Where a cell has no feasible point, multipliers are bounded for a while, so that rows may be violated at a price: the
-price is exact once it exceeds the multipliers (see, for instance, Nocedal & Wright 2006, theorem 17.3).
+Where a cell has no feasible point, multipliers are bounded for a while, so that violations are penalised only: the
+penalty is exact once its weight exceeds the multipliers (see, for instance, Nocedal & Wright 2006, theorem 17.3).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ MAX_ROUNDS = 60  # changes of a trial's cell and rows
 NEW_ROW = 1e-11  # what a CVaR must exceed its rows by, relative to its terms, for another one
 DOWNHILL = 1e-12  # a slope counts as downhill beyond this share of the terms that make it up
 FAR = 1e4  # distances to the target, in sizes, from which slopes have too few digits
-FIRST_PRICE, NEXT_PRICE, LAST_PRICE = 1e2, 1e2, 1e6  # bounds of multipliers, in units of the distance
-AT_PRICE = 0.99  # a multiplier beyond this share of its bound is at it
+FIRST_BOUND, NEXT_BOUND, LAST_BOUND = 1e2, 1e2, 1e6  # bounds of multipliers, in units of the distance
+AT_BOUND = 0.99  # a multiplier beyond this share of its bound is at it
 
 Numbers = NDArray[np.int64]  # of trials
 Mask = NDArray[np.bool_]
@@ -202,23 +202,23 @@ class _Search:
         self.signs = np.where(above, 1.0, -1.0)
         self.rows, self.rhs = np.zeros((T, 0, n)), np.zeros((T, 0))  #: of the tails; those not used yet are 0 ≤ inf
         self.owner, self.used = np.zeros((T, 0), dtype=np.int64), np.zeros(T, dtype=np.int64)
-        self.price = np.full(T, np.inf)  #: the bound of multipliers times the lengths of their rows' gradients
+        self.weight = np.full(T, np.inf)  #: the bound of multipliers times the lengths of their rows' gradients
 
     def _round(self, todo: Numbers) -> Numbers:
         """Solves trials over their cells, and changes cells and rows; the numbers of those that are not finished."""
-        found, priced = self._solve(todo)
+        found, empty = self._solve_over_cells(todo)
         if not found.trials.size:
-            return priced
+            return empty
         going = self._cross(found)
         limited, failed = self._add_rows(found.trials, found.x)
         going |= limited
-        raised = ~(going | failed) & self._raise_price(found)
+        raised = ~(going | failed) & self._raise_bounds(found)
         finished = ~(going | failed | raised)
         self._accept(found, finished)
-        return np.concatenate([priced, found.trials[going & ~failed | raised]])
+        return np.concatenate([empty, found.trials[going & ~failed | raised]])
 
-    def _solve(self, todo: Numbers) -> tuple[Found, Numbers]:
-        """The solutions over the cells; the numbers of trials whose cell has no feasible point, which get a price."""
+    def _solve_over_cells(self, todo: Numbers) -> tuple[Found, Numbers]:
+        """The solutions over the cells; the numbers of trials whose cell has no feasible point."""
         m, c = len(self.parts.sums), int(self.used[todo].max())
         above = self.signs[todo] > 0.0
         centers, lower, upper = self.centers[todo], self.lower[todo], self.upper[todo]
@@ -240,9 +240,9 @@ class _Search:
             no_bounds(R)[0] if most is None else most, UNBOUNDED, no_bounds(R)[1], *memory,
         )  # fmt: skip
         self.status[todo[status == NONFINITE]] = NONFINITE
-        empty = todo[(status == UNCONVERGED) & np.isinf(self.price[todo])]
+        empty = todo[(status == UNCONVERGED) & np.isinf(self.weight[todo])]
         if empty.size:
-            self.price[empty] = FIRST_PRICE * self._distances()[empty]
+            self.weight[empty] = FIRST_BOUND * self._distances()[empty]
         good = status == CONVERGED
         first, last = a0 + m, a0 + m + c
         smooth = np.concatenate([nu[good, :a0], nu[good, last:]], axis=1)
@@ -261,17 +261,17 @@ class _Search:
         return self._of_each(beyond, 0) + row_norms(self.x - self.point)
 
     def _most(self, todo: Numbers, rows: Array, a0: int, R: int) -> Array | None:
-        """The bounds of multipliers, infinite for those of K; None if no trial has a price."""
-        price = self.price[todo, None]
-        if np.isinf(price).all():
+        """The bounds of multipliers, infinite for those of K; None if no trial has any."""
+        weight = self.weight[todo, None]
+        if np.isinf(weight).all():
             return None
         more = rows.shape[1]
         most = np.full((todo.size, R), np.inf)
-        most[:, a0 : a0 + more] = price / _lengths(rows)
+        most[:, a0 : a0 + more] = weight / _lengths(rows)
         most[:, a0 : a0 + self.own_sums] = np.inf
         steep = self._gradients(todo, self.x[todo])[:, self.order]
         places = np.array(self.order, dtype=np.int64)
-        most[:, places + more * (places >= a0)] = price / _lengths(steep)
+        most[:, places + more * (places >= a0)] = weight / _lengths(steep)
         return most
 
     def _gradients(self, trials: Numbers, x: Array) -> Array:
@@ -341,17 +341,17 @@ class _Search:
         self.rhs = np.concatenate([self.rhs, np.full((T, 1), np.inf)], axis=1)
         self.owner = np.concatenate([self.owner, np.zeros((T, 1), dtype=np.int64)], axis=1)
 
-    def _raise_price(self, found: Found) -> Mask:
-        """Raises the price of a violation where a multiplier is at its bound; in which trials."""
+    def _raise_bounds(self, found: Found) -> Mask:
+        """Raises the bounds of multipliers where one is reached; in which trials."""
         if found.most is None:
             return np.zeros(found.trials.size, dtype=bool)
         a0 = self.arrays[1].shape[-1]
         nu = np.concatenate([found.smooth[:, :a0], found.sums, found.tails, found.smooth[:, a0:]], axis=1)
-        price = self.price[found.trials]
-        bound = (nu >= AT_PRICE * found.most).any(axis=1)
+        weight = self.weight[found.trials]
+        bound = (nu >= AT_BOUND * found.most).any(axis=1)
         distance = row_norms(found.x - self.point[found.trials])
-        raised = bound & (price < LAST_PRICE * distance)
-        self.price[found.trials[raised]] *= NEXT_PRICE
+        raised = bound & (weight < LAST_BOUND * distance)
+        self.weight[found.trials[raised]] *= NEXT_BOUND
         return raised
 
     def _accept(self, found: Found, finished: Mask) -> None:

@@ -89,6 +89,8 @@ def explain(K: ConvexSet, constraint: Constraint | None) -> str:
     >>> explain(Box(0.0, 1.0, dim=2), constraints.Quadratic([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0], -1.0))
     "newton: compiled, Newton's method for one row, curved ones among them"
     >>> explain(Ball(0.0, 1.0, dim=2), constraints.Norm1([0.0, 0.0], 1.0))
+    "pieces: compiled, Newton's method on the pieces of one row"
+    >>> explain(Ball(0.0, 1.0, dim=2), constraints.LogSumExp([[1.0, 0.0]], [0.0]))
     'clarabel: K and the constraint as stacked cones, an interior-point method'
     """
     check_arguments(K, constraint)
