@@ -89,6 +89,7 @@ BAD_BATCHES = [
 BAD_PROJECTION_OPTIONS = [
     ({"infeasible": "foo"}, ("infeasible", "raise", "nearest", "'foo'")),
     ({"infeasible": None}, ("infeasible", "None")),
+    ({"infeasible": np.array(["skip", "raise"])}, ("infeasible", "array")),
     ({"infeasible": "skip"}, ("infeasible", "nearest", "for learners alone")),
     ({"cuts": 0}, ("cuts", "positive integer", "0")),
     ({"cuts": 1.5}, ("cuts", "positive integer", "1.5")),

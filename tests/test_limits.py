@@ -246,6 +246,7 @@ def test_wrong_names_and_weights_are_refused() -> None:
         (lambda: Stack({"": g}), "members: expected printable names of 1 to 100 characters"),
         (lambda: Stack({1: g}), "members: expected printable names"),  # type: ignore[dict-item]
         (lambda: Stack({"a": g}, weights={"b": 1.0}), "weights: expected names of members, got str 'b'"),
+        (lambda: Stack([g], weights={}), "weights: expected a number for each member, since they have no names"),
         (lambda: Stack([g], weights=[1.0, 2.0]), "weights: expected a positive number for each of 1 members"),
         (lambda: Stack([g], weights=[0.0]), "weights: expected a positive number"),
         (lambda: Soft(g, -1.0), "weight: expected a positive number"),

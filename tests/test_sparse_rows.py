@@ -500,6 +500,7 @@ def test_forged_sparse_rows_are_refused(tmp_path: Path) -> None:
         ("places", np.array([0, 1])),
         ("places", np.array([0.0, 1.0, 2.0])),
         ("places", np.array([[0, 1, 2]])),
+        ("places", [[0, 1], [2]]),
         ("start", np.array([0, 2, 4])),
         ("start", np.array([0, 4, 3])),
         ("start", np.array([1, 2, 3])),

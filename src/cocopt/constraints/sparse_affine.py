@@ -55,8 +55,8 @@ class SparseAffine(Affine):
 
     # The five parts of one matrix: that is what is stored, by its name.
     def __init__(self, values: ArrayLike, places: ArrayLike, start: ArrayLike, b: ArrayLike, dim: int) -> None:
-        entries = np.zeros(0) if np.size(values) == 0 else as_floats("values", values)
-        columns = np.zeros(0) if np.size(places) == 0 else as_integers("places", places)
+        entries = np.zeros(0) if _is_empty(values) else as_floats("values", values)
+        columns = np.zeros(0) if _is_empty(places) else as_integers("places", places)
         rhs, begin, n = as_floats("b", b), as_integers("start", start), as_dimension("dim", dim)
         for name, array in (("values", entries), ("places", columns), ("start", begin), ("b", rhs)):
             if array.ndim != 1:
@@ -150,3 +150,8 @@ class SparseAffine(Affine):
             cls([1.0, 2.0], [0, 1], [0, 2], [0.5], 2),
             cls([2.0, -1.0, 0.5], [1, 0, 2], [0, 1, 3, 3], [1.0, 0.5, np.inf], 3),
         ]
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether it is an array or a list without numbers, as of rows without entries."""
+    return value.size == 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple) and not value

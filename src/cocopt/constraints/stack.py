@@ -257,8 +257,10 @@ def _as_names(members: Mapping[Any, Any]) -> tuple[str, ...]:
 def _as_weights(weights: Any, names: tuple[str, ...] | None, count: int) -> tuple[float, ...]:
     """One positive number for each member."""
     if isinstance(weights, Mapping):
-        unknown = [name for name in weights if names is None or name not in names]
-        if unknown or names is None:
+        if names is None:
+            raise InvalidInput("weights: expected a number for each member, since they have no names, got names")
+        unknown = [name for name in weights if name not in names]
+        if unknown:
             raise InvalidInput(f"weights: expected names of members, got {describe(unknown[0])}")
         weights = [weights.get(name, 1.0) for name in names]
     try:

@@ -134,7 +134,7 @@ def _solve_checked(
     """`solve`, on arguments that are yet to be checked."""
     check_arguments(K, constraint)
     if infeasible is not RAISE or cuts is not MAX_CUTS or tol is not BLACK_BOX:  # the defaults themselves are valid
-        if infeasible == "skip":
+        if isinstance(infeasible, str) and infeasible == "skip":
             raise InvalidInput('infeasible: expected "raise" or "nearest", got "skip", which is for learners alone')
         one_of("infeasible", infeasible, "raise", "nearest")
         positive_int("cuts", cuts)
