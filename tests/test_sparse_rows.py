@@ -478,6 +478,13 @@ def test_states_keep_sparse_rows(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(play(again, True, 2), play(learner, True, 2))
 
 
+@pytest.mark.parametrize("name", ["values", "places"])
+def test_ragged_entries_are_named(name: str) -> None:
+    parts = {"values": [1.0, 2.0], "places": [0, 1], "start": [0, 2], "b": [1.0], "dim": 2}
+    with pytest.raises(cocopt.errors.InvalidInput, match=f"{name}: expected"):
+        constraints.SparseAffine(**(parts | {name: [[0, 1], [0]]}))
+
+
 def test_forged_sparse_rows_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     learner = cocopt.CLASP(Box(0.0, 1.0, dim=3), window=2)
@@ -500,7 +507,6 @@ def test_forged_sparse_rows_are_refused(tmp_path: Path) -> None:
         ("places", np.array([0, 1])),
         ("places", np.array([0.0, 1.0, 2.0])),
         ("places", np.array([[0, 1, 2]])),
-        ("places", [[0, 1], [2]]),
         ("start", np.array([0, 2, 4])),
         ("start", np.array([0, 4, 3])),
         ("start", np.array([1, 2, 3])),
