@@ -53,6 +53,10 @@ FOUND_SINCE = {
     1001443: "an ellipsoid that a row misses, from 1e18 sizes away: cutting planes took minutes",
     30000286: "the same from 1e15 sizes away",
     40001045: "the same with a soft row",
+    10000247: "beside a row that never binds a far target was not approached from nearer ones: no method succeeded",
+    2000242: "the same over a product of a box and a ball",
+    9001107: "the same of a maximum norm",
+    20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
 
