@@ -56,6 +56,7 @@ FOUND_SINCE = {
     10000247: "beside a row that never binds a far target was not approached from nearer ones: no method succeeded",
     2000242: "the same over a product of a box and a ball",
     9001107: "the same of a maximum norm",
+    10000311: "beside a row in units 1e13 times as large the least violation was known to few digits",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
