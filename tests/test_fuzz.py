@@ -57,6 +57,7 @@ FOUND_SINCE = {
     2000242: "the same over a product of a box and a ball",
     9001107: "the same of a maximum norm",
     10000311: "beside a row in units 1e13 times as large the least violation was known to few digits",
+    21001678: "an intersection a thousandth of its distance from 0, from 1e18 sizes away, was not seen from 1e4 sizes",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
