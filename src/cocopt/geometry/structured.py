@@ -23,6 +23,7 @@ from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
 from cocopt.geometry.problem import Projection, Request, relative_violation, size_of, with_length
+from cocopt.geometry.scaled import values_and_slopes
 from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
@@ -190,16 +191,22 @@ def _exact(request: Request, methods: Sequence[Method]) -> Sequence[Method]:
 def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[Array, Array] | None:
     """The projection of a point onto K ∩ {A x ≤ b}, K conic, and the rows' multipliers; None if it is empty."""
     request = Request(K, Affine(A, b), point)
-    for compiled in (solve_batch, solve_curved, solve_dense):
-        found = compiled(request)
-        if found is not None:
-            if found[2] == CONVERGED:
-                return found[0], found[1]
-            break
+    found = _solve_compiled(request)
+    if found is not None:
+        return found
     outcome = solve_trial(request, STRUCTURED)
     if not outcome.feasible:
         return None
     return outcome.point, np.full(b.size, np.nan) if outcome.multipliers is None else outcome.multipliers
+
+
+def _solve_compiled(request: Request) -> tuple[Array, Array] | None:
+    """The point and its multipliers, by the compiled method that applies; None if there is none, or it fails."""
+    for compiled in (solve_batch, solve_curved, solve_dense):
+        found = compiled(request)
+        if found is not None:
+            return (found[0], found[1]) if found[2] == CONVERGED else None
+    return None
 
 
 def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Method, Solution | SolverFailure]]:
@@ -336,15 +343,19 @@ def _first_solved(request: Request, methods: Sequence[Method]) -> Projection | N
 def solve_touching(request: Request, methods: Sequence[Method], x: Array) -> Projection | None:
     """The projection onto rows that touch K about x, from nearer targets; None if they do not, or none is found.
 
-    In units of a long distance no method sees how small the set is. If x' is the projection of x + τ (point − x) and
-    the set has the diameter d, then ½‖x' − point‖² exceeds the least by no more than ‖x' − x‖ d / τ. That d is small is
-    seen from where points around x are projected.
+    Where the set is so small that its surfaces are flat, their tangents give it (`_onto_tangents`). Else, in units of a
+    long distance, no method sees how small the set is. If x' is the projection of x + τ (point − x) and the set has the
+    diameter d, then ½‖x' − point‖² exceeds the least by no more than ‖x' − x‖ d / τ. That d is small is seen from where
+    points around x are projected.
     """
     K, constraint, point, *_ = request
     size = size_of(request, x)
     polyhedral = constraint.affine() is not None and K.polyhedral() is not None
-    if polyhedral or not (K.conic and constraint.conic) or np.abs(point - x).max() <= size:
+    if polyhedral or not (K.conic and constraint.conic):
         return None
+    solved = _onto_tangents(request, methods, x)
+    if solved is not None or np.abs(point - x).max() <= size:
+        return solved
     uneven = size * np.cos(np.arange(x.size))
     for beside in (x + uneven, x - uneven):
         solved = _first_solved(request._replace(point=beside), methods)
@@ -361,3 +372,23 @@ def solve_touching(request: Request, methods: Sequence[Method], x: Array) -> Pro
             if change <= 0.1 * POSITION * distance * size:
                 return solved._replace(multipliers=None)
     return None
+
+
+def _onto_tangents(request: Request, methods: Sequence[Method], x: Array) -> Projection | None:
+    """The projection onto K and the rows' tangents at x, if it is beside x and satisfies the rows; None otherwise.
+
+    The rows g are convex: {g_i(x) + ⟨∇g_i(x), z − x⟩ ≤ 0} contains {g ≤ 0}, no point of which is nearer.
+    """
+    constraint = request.constraint
+    if constraint.affine() is not None:  # its tangents are the rows themselves
+        return None
+    rows, slopes = values_and_slopes(constraint, x)
+    used = rows > -np.inf
+    if not (np.isfinite(rows[used]).all() and np.isfinite(slopes).all()):
+        return None
+    flat = request._replace(constraint=Affine(slopes[used], slopes[used] @ x - rows[used]))
+    compiled = _solve_compiled(flat)
+    solved = _first_solved(flat, methods) if compiled is None else Projection(compiled[0], "kernel", True, 0.0)
+    if solved is None or np.abs(solved.point - x).max() > 0.1 * POSITION * size_of(request, x):
+        return None
+    return solved if relative_violation(request, solved.point) <= SATISFIED else None
