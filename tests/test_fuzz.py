@@ -60,6 +60,7 @@ FOUND_SINCE = {
     21001678: "an intersection a thousandth of its distance from 0, from 1e18 sizes away, was not seen from 1e4 sizes",
     10000249: "where a soft ball and a simplex touch, the ball was relaxed by ten times what is promised",
     21001238: "the same over a product",
+    8001133: "over an orthant soft rows yielded by a share of their terms at a point far away",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
