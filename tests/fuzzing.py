@@ -227,7 +227,7 @@ def set_blocks(K: Description, x: Array, size: float = 0.0) -> list[Block]:
             return [block(values, np.append(np.full(2 * n, unit), np.sqrt(n) * unit), gx, gu)]
         case "Ellipsoid":
             d, e = two_sum(x, -K[1])
-            if np.sqrt(np.linalg.eigvalsh(K[2])[-1]) <= POSITION * unit:  # it is a point
+            if np.sqrt(np.linalg.eigvalsh(K[2])[-1]) <= FEASIBILITY * unit:  # it is a point
                 return [block(np.append(d, -d), unit, np.vstack([eye, -eye]))]
             w = np.linalg.solve(K[2], d)
             for _ in range(2):  # refined with a residual in double-double

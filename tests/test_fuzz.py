@@ -61,6 +61,8 @@ FOUND_SINCE = {
     10000249: "where a soft ball and a simplex touch, the ball was relaxed by ten times what is promised",
     21001238: "the same over a product",
     8001133: "over an orthant soft rows yielded by a share of their terms at a point far away",
+    22002653: "sparse rows from 1e15 sizes away: 0, since rounding had left nothing else",
+    22000679: "(the judge took a small ellipsoid beside large coordinates for a point)",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
@@ -143,6 +145,15 @@ def test_the_judge_measures_positions_along_curved_surfaces(distance: float, rad
         assert (fuzzing.judge(("Box", -np.ones(2), np.ones(2)), ball, y, x) is None) == (
             verdict or error <= 1e-7 + 4e-16 * 2**0.5 * distance
         )
+
+
+@pytest.mark.parametrize("half", [1e-10, 5e-9, 5e-8, 1e-6])
+def test_the_judge_knows_the_size_of_an_ellipsoid_beside_large_coordinates(half: float) -> None:
+    """Points of its surface are feasible, and those outside by 2e-9 of the size of x are not."""
+    K = ("Product", [("Ellipsoid", np.zeros(1), np.array([[half**2]])), ("Box", np.zeros(1), np.ones(1))], [1, 1])
+    row, y = ("Affine", np.ones((1, 2)), np.array([3.0])), np.array([0.5, 2.0])
+    assert fuzzing.judge(K, row, y, np.array([half, 1.0])) is None
+    assert "K is violated" in str(fuzzing.judge(K, row, y, np.array([half + 2e-9, 1.0])))
 
 
 def test_double_doubles() -> None:
