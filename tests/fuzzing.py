@@ -438,9 +438,9 @@ def judge(
 def judge_nearest(K: Description, g: Description, y: Array, x: Array, nearest: Nearest) -> str | None:
     """As `judge`, of x as the point nearest to y of those that violate g least.
 
-    It may violate the rows that yield by the least violation and FEASIBILITY of their terms. With these relaxed by
-    what they are violated at x, it is to be the projection; where K and the rows touch in a single point, so that
-    its position is ill-posed, it is to be as near to y as that, but for `allowed_gap`.
+    It may violate the rows that yield by the least violation and FEASIBILITY of their terms. With each of these relaxed
+    by the least violation, or by its own at x if that is more, it is to be the projection; where K and the rows touch
+    in a single point, so that its position is ill-posed, it is to be as near to y as that, but for `allowed_gap`.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
@@ -456,7 +456,8 @@ def judge_nearest(K: Description, g: Description, y: Array, x: Array, nearest: N
         gap = 0.5 * float((nearest.only - x) @ (away + least))  # ½‖y − x‖² − ½‖y − p‖², without cancellation
         allowed = allowed_gap(size, float(np.linalg.norm(least)), x.size, 0.0)
         return None if gap <= allowed else f"not optimal: its objective exceeds the least by {gap:.3g}"
-    violated = max(float(all_of.value[limit > 0].max()), 0.0)
+    violated = np.where(nearest.yields, nearest.least, -np.inf)
+    np.maximum.at(violated, all_of.row[own], all_of.value[own])
     return judge(K, g, y, x, relaxation=np.where(nearest.yields, violated, 0.0))
 
 

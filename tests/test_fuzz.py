@@ -63,6 +63,7 @@ FOUND_SINCE = {
     8001133: "over an orthant soft rows yielded by a share of their terms at a point far away",
     22002653: "sparse rows from 1e15 sizes away: 0, since rounding had left nothing else",
     22000679: "(the judge took a small ellipsoid beside large coordinates for a point)",
+    24000196: "(the judge relaxed all rows that yield by as much, in units 1e4 times as large)",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
@@ -233,6 +234,17 @@ def test_the_judge_refuses_points_beside_a_tangency(apart: fuzzing.Description) 
     assert "exceeded by" in verdict([np.cos(1e-3), np.sin(1e-3)])
     assert "exceeded by" in verdict([1.0 - 1e-6, 0.0])
     assert "exceeded by" in verdict([1.0 + 1e-6, 0.0])  # outside the ball
+
+
+def test_the_judge_relaxes_each_row_by_its_own_violation() -> None:
+    """x_0 ≤ −1/2 and 1e4 x_1 ≤ 5e3 over the unit square: what the latter exceeds 1/2 by is rounding, in its unit."""
+    rows = ("Affine", np.array([[1.0, 0.0], [0.0, 1e4]]), np.array([-0.5, 5e3]))
+    square, nearest = ("Box", np.zeros(2), np.ones(2)), fuzzing.Nearest(0.5, np.ones(2, dtype=bool), None)
+    y = np.array([1.0, 1.0])
+    assert fuzzing.judge_nearest(square, rows, y, np.array([0.0, 0.50005 + 1e-10]), nearest) is None
+    beside = fuzzing.judge_nearest(square, rows, y, np.array([0.0, 0.50005 - 1e-6]), nearest)
+    assert "not optimal" in str(beside)
+    assert "exceeded by" in str(fuzzing.judge_nearest(square, rows, y, np.array([1e-6, 0.50005]), nearest))
 
 
 def test_the_judge_bounds_the_objective_by_weak_duality() -> None:
