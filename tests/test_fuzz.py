@@ -64,6 +64,7 @@ FOUND_SINCE = {
     22002653: "sparse rows from 1e15 sizes away: 0, since rounding had left nothing else",
     22000679: "(the judge took a small ellipsoid beside large coordinates for a point)",
     24000196: "(the judge relaxed all rows that yield by as much, in units 1e4 times as large)",
+    25001600: "rows were relaxed by a share of their terms at a far target's projection onto an orthant",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 

@@ -7,6 +7,7 @@ nearest to the target is taken.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,16 +18,12 @@ from cocopt.constraints import Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.least_violation import LeastViolation, least_violation
-from cocopt.geometry.problem import VANISHING, Projection, Request, with_length
-from cocopt.geometry.structured import Method, solve_touching, solve_trial
-from cocopt.tolerances import FEASIBILITY, SATISFIED
+from cocopt.geometry.problem import Projection, Request
+from cocopt.geometry.structured import Method, nearest_of_relaxed, solve_touching, solve_trial
 
 __all__ = ["nearest_by_priority"]
 
 Flags = NDArray[np.bool_]
-
-SLACKS = (SATISFIED, 5.0 * SATISFIED)  # of the rows' terms: together with what they are exceeded by, within the promise
-MAX_UNITS = 3  # how often these terms are taken
 
 
 def nearest_by_priority(request: Request, methods: Sequence[Method]) -> Projection:
@@ -41,39 +38,18 @@ def nearest_by_priority(request: Request, methods: Sequence[Method]) -> Projecti
         if found is not None and found.value > 0.0:
             relaxation = np.where(group, found.value / weights, relaxation)
         near = near if found is None else found.point  # where K is unbounded, a far target's projection is far away
-    solved = _nearest_of_relaxed(request, methods, rows, relaxation, near)
+
+    def solve(relaxed: Request) -> Projection | None:
+        with contextlib.suppress(SolverFailure):
+            outcome = solve_touching(relaxed, methods, near) or solve_trial(relaxed, methods)
+            return outcome if outcome.feasible else None
+        return None
+
+    solved = nearest_of_relaxed(request._replace(constraint=rows), relaxation, near, solve)
     if solved is None:
         raise SolverFailure("project: no point was found that violates the rows least in the order of their priorities")
     least = float(np.max(rows.rows_unchecked(solved.point)))
     return solved._replace(feasible=False, least_violation=max(least, 0.0), multipliers=None)
-
-
-def _nearest_of_relaxed(
-    request: Request, methods: Sequence[Method], rows: Constraint, relaxation: Array, near: Array
-) -> Projection | None:
-    """The projection onto {g ≤ relaxation}, and a little more; None if none is found that is within the promise.
-
-    How much more is a share of the rows' terms. These are known at the point ``near``, where the search for the least
-    violation has ended, and beside the target; K may be unbounded, and both far away. Then those at the result count.
-    """
-    scale = with_length(request._replace(constraint=rows)).scale
-    least = VANISHING * rows.magnitude(np.full(near.size, scale))
-    beside_target = rows.magnitude(request.K.project_unchecked(request.point))
-    unit = np.maximum(np.minimum(rows.magnitude(near), beside_target), least)
-    for slack in SLACKS:
-        for _ in range(MAX_UNITS):
-            relaxed = with_length(request._replace(constraint=Relaxed(rows, relaxation + slack * unit)))
-            try:
-                solved = solve_touching(relaxed, methods, near) or solve_trial(relaxed, methods)
-            except SolverFailure:
-                break
-            if not solved.feasible:
-                break
-            terms = np.maximum(rows.magnitude(solved.point), least)
-            if (rows.rows_unchecked(solved.point) - relaxation <= FEASIBILITY * terms).all():
-                return solved
-            unit = np.minimum(unit, terms)
-    return None
 
 
 def _least(

@@ -22,7 +22,7 @@ from cocopt.geometry.dense import newton_applies, solve_dense
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
-from cocopt.geometry.problem import Projection, Request, relative_violation, size_of, with_length
+from cocopt.geometry.problem import VANISHING, Projection, Request, relative_violation, size_of, with_length
 from cocopt.geometry.scaled import values_and_slopes
 from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
@@ -33,7 +33,15 @@ from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
-__all__ = ["STRUCTURED", "VERY_FAR", "Method", "project_onto_rows", "solve_touching", "solve_trial"]
+__all__ = [
+    "STRUCTURED",
+    "VERY_FAR",
+    "Method",
+    "nearest_of_relaxed",
+    "project_onto_rows",
+    "solve_touching",
+    "solve_trial",
+]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
 FAR = 1e4  # sizes away from which the normal of a conic result is checked
@@ -46,6 +54,8 @@ STAGES = 10.0  # sizes away from which they are tried
 SMALL = 1e-3  # a set with a smaller diameter, in units of its points, is one that K and the rows touch in
 TOUCHING = (1.0, 1e-2, 1e-5)  # distances of nearer targets there, in sizes
 MAX_TOUCHING_STEPS = 8  # nearer targets of each of these
+SLACKS = SATISFIED, 5.0 * SATISFIED  # of their terms, by what rows that touch K are relaxed: within the promise
+MAX_UNITS = 3  # how often these terms are taken
 
 
 class Method(NamedTuple):
@@ -321,15 +331,49 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         # (the rows' terms may be larger at this point than at those above)
         feasible = relative_violation(request, least.point) <= FEASIBILITY
         violation = 0.0 if feasible else least.value
-        relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
+        relaxation = least.value + SATISFIED * constraint.magnitude(least.point)
     if not feasible and request.infeasible == "raise":  # the point is not asked for
         return Projection(least.point, "least", feasible, violation)
-    relaxed = request._replace(constraint=Relaxed(constraint, relaxation))
-    solved = None if feasible else solve_touching(relaxed, methods, least.point)
-    solved = solved or _first_solved(relaxed, methods)
+    near = least.point
+
+    def solve(relaxed: Request) -> Projection | None:
+        return solve_touching(relaxed, methods, near) or _first_solved(relaxed, methods)
+
+    if feasible:
+        solved = _first_solved(request._replace(constraint=Relaxed(constraint, relaxation)), methods)
+    else:
+        solved = nearest_of_relaxed(request, np.full_like(unit, violation), near, solve)
     if solved is not None:
         return solved._replace(feasible=feasible, least_violation=violation, multipliers=None)
     return None if feasible else Projection(least.point, "least", feasible, violation)
+
+
+def nearest_of_relaxed(
+    request: Request, relaxation: Array, near: Array, solve: Callable[[Request], Projection | None]
+) -> Projection | None:
+    """The projection onto {g ≤ relaxation}, and a little more; None if none is found that is within the promise.
+
+    How much more is a share of the rows' terms. These are known at the point ``near``, where the search for the least
+    violation has ended, and beside the target; K may be unbounded, and both far away. Then those at the result count.
+    """
+    K, rows, point, *_ = request
+    exact = K.conic and rows.conic  # (black boxes have their own tolerance, and are not evaluated outside K)
+    unit = np.minimum(rows.magnitude(near), rows.magnitude(K.project_unchecked(point)))
+    least = np.full_like(unit, 1e-300)
+    if exact:
+        scale = with_length(request._replace(constraint=Relaxed(rows, relaxation))).scale
+        least = VANISHING * rows.magnitude(np.full(near.size, scale))
+    unit = np.maximum(unit, least)
+    for slack in SLACKS:
+        for _ in range(MAX_UNITS):
+            solved = solve(with_length(request._replace(constraint=Relaxed(rows, relaxation + slack * unit))))
+            if solved is None:
+                break
+            terms = np.maximum(rows.magnitude(solved.point), least)
+            if not exact or (rows.rows_unchecked(solved.point) - relaxation <= FEASIBILITY * terms).all():
+                return solved
+            unit = np.minimum(unit, terms)
+    return None
 
 
 def _first_solved(request: Request, methods: Sequence[Method]) -> Projection | None:
