@@ -65,6 +65,8 @@ FOUND_SINCE = {
     22000679: "(the judge took a small ellipsoid beside large coordinates for a point)",
     24000196: "(the judge relaxed all rows that yield by as much, in units 1e4 times as large)",
     25001600: "rows were relaxed by a share of their terms at a far target's projection onto an orthant",
+    25009746: "(the judge took 1 for the size of an orthant whose constraint has 1e6)",
+    26009684: "in an empty round from 1e9 sizes away the first of the nearer targets was final",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 

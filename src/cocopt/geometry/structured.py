@@ -51,6 +51,7 @@ NORMAL = 1e-6  # of the distance, what point − x may differ from a normal: cur
 # far smaller than K
 NEARER = (1e6, 1e3, 10.0, 1e-2, 1e-5)
 STAGES = 10.0  # sizes away from which they are tried
+MAX_EMPTY_STEPS = 4  # nearer targets of each, where K ∩ {g ≤ 0} is empty
 SMALL = 1e-3  # a set with a smaller diameter, in units of its points, is one that K and the rows touch in
 TOUCHING = (1.0, 1e-2, 1e-5)  # distances of nearer targets there, in sizes
 MAX_TOUCHING_STEPS = 8  # nearer targets of each of these
@@ -245,7 +246,7 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
     """
     _, _, point, each, of_sum, *_ = request
     for distance in NEARER:
-        for _ in range(MAX_STEPS):
+        for taken in range(MAX_STEPS):
             size = size_of(request, x)
             target, tau = nearer_target(point, x, size, distance)
             part = float(tau[0])
@@ -256,8 +257,9 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             except SolverFailure:
                 break  # to nearer targets
             change, x = float(np.abs(found.point - x).max()), found.point
-            # (at the least violation surfaces touch, and the position is ill-posed)
-            if change <= 0.1 * POSITION * size or not found.feasible:
+            # (at the least violation surfaces may touch: the position is ill-posed then, and does not settle)
+            final = not found.feasible and (request.infeasible == "raise" or taken + 1 == MAX_EMPTY_STEPS)
+            if change <= 0.1 * POSITION * size or final:
                 multipliers = None if found.multipliers is None else found.multipliers / part
                 if not found.feasible or _is_normal(request, x, multipliers, part):
                     return found._replace(multipliers=multipliers)
