@@ -45,6 +45,7 @@ FEASIBILITY, POSITION = 1e-9, 1e-7  # as docs/design.md promises
 ROUNDING = 4e-16  # of its distance, by what rounding changes a target
 MAX_NORMALS = 30  # how often normals of an apex are made
 BEYOND = 1e8  # sizes away from which targets may be refused, where surfaces are curved
+BESIDE_OTHERS = 1e-6  # of the largest length in the data of rows, the least that counts
 VANISHING = 1e-4  # of its terms at the scale of K: below that a row is judged in these
 BINDS = 2e-9  # a slack below this share of its unit binds
 EPS = float(np.finfo(np.float64).eps)
@@ -142,8 +143,10 @@ def norm_block(tail: Array, low: Array, A: Array, c: Array, rest: Any, unit: flo
 
 
 def set_scale(K: Description) -> float:
-    """The typical length of a set's own data."""
+    """The typical length of a set's own data; that of a cone is added to its description by `with_scale`."""
     match K[0]:
+        case "Space" | "Orthant":
+            return float(K[2]) if len(K) > 2 else 1.0
         case "Box":
             data = np.concatenate([K[1], K[2]])
             return float(np.abs(data[np.isfinite(data)]).max(initial=0.0)) or 1.0
@@ -164,6 +167,40 @@ def set_scale(K: Description) -> float:
         case "Product" | "Intersection":
             return max(set_scale(part) for part in K[1])
     return 1.0
+
+
+def with_scale(K: Description, g: Description, y: Array) -> Description:
+    """A cone with the typical length of g's data, or of the target if all of them are 0; another set as it is.
+
+    Of several rows the least length counts, but no less than BESIDE_OTHERS of the largest.
+    """
+    if K[0] not in ("Space", "Orthant"):
+        return K
+    found = [v for v in constraint_lengths(g) if 0.0 < v < np.inf]
+    return (*K[:2], max(min(found), BESIDE_OTHERS * max(found)) if found else float(np.abs(y).max()) or 1.0)
+
+
+def constraint_lengths(g: Description) -> list[float]:
+    """Of each row how long x is where its terms of the lowest degree are as large as those of the highest."""
+    match g[0]:
+        case "Stack":
+            return [v for part in g[1] for v in constraint_lengths(part)]
+        case "Soft":
+            return constraint_lengths(g[1])
+        case "Affine" | "SparseAffine" | "Equality":
+            return list(np.abs(g[2]) / np.maximum(np.linalg.norm(g[1], axis=1), 1e-300))
+        case "NormBall" | "Norm1" | "NormInf":
+            return [max(float(np.linalg.norm(g[1])), abs(g[2]))]
+        case "Quadratic":
+            steepness = 0.5 * max(float(np.linalg.norm(g[1])), 1e-300)
+            return [np.sqrt(abs(g[3]) / steepness) if g[3] else float(np.linalg.norm(g[2])) / steepness]
+        case "SecondOrder":
+            return [max(length(g[2]), abs(g[4])) / max(float(np.linalg.norm(g[1])), length(g[3]))]
+        case "LogSumExp":
+            return [max(float(np.abs(g[2]).max()), 1.0) / float(np.linalg.norm(g[1], axis=1).max())]
+        case "CVaR":
+            return [abs(g[3]) / float(np.linalg.norm(g[1], axis=1).max())]
+    raise ValueError(g[0])
 
 
 def linear_rows(A: Array, b: Array, x: Array, row: Any = -1) -> Block:
@@ -227,7 +264,7 @@ def set_blocks(K: Description, x: Array, size: float = 0.0) -> list[Block]:
             return [block(values, np.append(np.full(2 * n, unit), np.sqrt(n) * unit), gx, gu)]
         case "Ellipsoid":
             d, e = two_sum(x, -K[1])
-            if np.sqrt(np.linalg.eigvalsh(K[2])[-1]) <= POSITION * unit:  # it is a point
+            if np.sqrt(np.linalg.eigvalsh(K[2])[-1]) <= FEASIBILITY * unit:  # it is a point
                 return [block(np.append(d, -d), unit, np.vstack([eye, -eye]))]
             w = np.linalg.solve(K[2], d)
             for _ in range(2):  # refined with a residual in double-double
@@ -413,6 +450,7 @@ def judge(
     """
     if not np.isfinite(x).all():
         return "x is not finite"
+    K = with_scale(K, g, y)
     all_of = inequalities(K, g, x)
     if relaxation is not None:
         own = all_of.row >= 0
@@ -438,12 +476,13 @@ def judge(
 def judge_nearest(K: Description, g: Description, y: Array, x: Array, nearest: Nearest) -> str | None:
     """As `judge`, of x as the point nearest to y of those that violate g least.
 
-    It may violate the rows that yield by the least violation and FEASIBILITY of their terms. With these relaxed by
-    what they are violated at x, it is to be the projection; where K and the rows touch in a single point, so that
-    its position is ill-posed, it is to be as near to y as that, but for `allowed_gap`.
+    It may violate the rows that yield by the least violation and FEASIBILITY of their terms. With each of these relaxed
+    by the least violation, or by its own at x if that is more, it is to be the projection; where K and the rows touch
+    in a single point, so that its position is ill-posed, it is to be as near to y as that, but for `allowed_gap`.
     """
     if not np.isfinite(x).all():
         return "x is not finite"
+    K = with_scale(K, g, y)
     all_of = inequalities(K, g, x)
     own = all_of.row >= 0
     limit = np.zeros(own.size)
@@ -456,7 +495,8 @@ def judge_nearest(K: Description, g: Description, y: Array, x: Array, nearest: N
         gap = 0.5 * float((nearest.only - x) @ (away + least))  # ½‖y − x‖² − ½‖y − p‖², without cancellation
         allowed = allowed_gap(size, float(np.linalg.norm(least)), x.size, 0.0)
         return None if gap <= allowed else f"not optimal: its objective exceeds the least by {gap:.3g}"
-    violated = max(float(all_of.value[limit > 0].max()), 0.0)
+    violated = np.where(nearest.yields, nearest.least, -np.inf)
+    np.maximum.at(violated, all_of.row[own], all_of.value[own])
     return judge(K, g, y, x, relaxation=np.where(nearest.yields, violated, 0.0))
 
 

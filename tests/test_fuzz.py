@@ -53,6 +53,21 @@ FOUND_SINCE = {
     1001443: "an ellipsoid that a row misses, from 1e18 sizes away: cutting planes took minutes",
     30000286: "the same from 1e15 sizes away",
     40001045: "the same with a soft row",
+    10000247: "beside a row that never binds a far target was not approached from nearer ones: no method succeeded",
+    2000242: "the same over a product of a box and a ball",
+    9001107: "the same of a maximum norm",
+    10000311: "beside a row in units 1e13 times as large the least violation was known to few digits",
+    21001678: "an intersection a thousandth of its distance from 0, from 1e18 sizes away, was not seen from 1e4 sizes",
+    10000249: "where a soft ball and a simplex touch, the ball was relaxed by ten times what is promised",
+    21001238: "the same over a product",
+    8001133: "over an orthant soft rows yielded by a share of their terms at a point far away",
+    22002653: "sparse rows from 1e15 sizes away: 0, since rounding had left nothing else",
+    22000679: "(the judge took a small ellipsoid beside large coordinates for a point)",
+    24000196: "(the judge relaxed all rows that yield by as much, in units 1e4 times as large)",
+    25001600: "rows were relaxed by a share of their terms at a far target's projection onto an orthant",
+    25009746: "(the judge took 1 for the size of an orthant whose constraint has 1e6)",
+    26009684: "in an empty round from 1e9 sizes away the first of the nearer targets was final",
+    20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
 
@@ -136,6 +151,15 @@ def test_the_judge_measures_positions_along_curved_surfaces(distance: float, rad
         )
 
 
+@pytest.mark.parametrize("half", [1e-10, 5e-9, 5e-8, 1e-6])
+def test_the_judge_knows_the_size_of_an_ellipsoid_beside_large_coordinates(half: float) -> None:
+    """Points of its surface are feasible, and those outside by 2e-9 of the size of x are not."""
+    K = ("Product", [("Ellipsoid", np.zeros(1), np.array([[half**2]])), ("Box", np.zeros(1), np.ones(1))], [1, 1])
+    row, y = ("Affine", np.ones((1, 2)), np.array([3.0])), np.array([0.5, 2.0])
+    assert fuzzing.judge(K, row, y, np.array([half, 1.0])) is None
+    assert "K is violated" in str(fuzzing.judge(K, row, y, np.array([half + 2e-9, 1.0])))
+
+
 def test_double_doubles() -> None:
     """A sum whose terms cancel to 1e-20 of their size."""
     A, x = np.array([[1e10, 1.0, -1e10]]), np.array([1e10, 1.0, 1e10])
@@ -213,6 +237,17 @@ def test_the_judge_refuses_points_beside_a_tangency(apart: fuzzing.Description) 
     assert "exceeded by" in verdict([np.cos(1e-3), np.sin(1e-3)])
     assert "exceeded by" in verdict([1.0 - 1e-6, 0.0])
     assert "exceeded by" in verdict([1.0 + 1e-6, 0.0])  # outside the ball
+
+
+def test_the_judge_relaxes_each_row_by_its_own_violation() -> None:
+    """x_0 ≤ −1/2 and 1e4 x_1 ≤ 5e3 over the unit square: what the latter exceeds 1/2 by is rounding, in its unit."""
+    rows = ("Affine", np.array([[1.0, 0.0], [0.0, 1e4]]), np.array([-0.5, 5e3]))
+    square, nearest = ("Box", np.zeros(2), np.ones(2)), fuzzing.Nearest(0.5, np.ones(2, dtype=bool), None)
+    y = np.array([1.0, 1.0])
+    assert fuzzing.judge_nearest(square, rows, y, np.array([0.0, 0.50005 + 1e-10]), nearest) is None
+    beside = fuzzing.judge_nearest(square, rows, y, np.array([0.0, 0.50005 - 1e-6]), nearest)
+    assert "not optimal" in str(beside)
+    assert "exceeded by" in str(fuzzing.judge_nearest(square, rows, y, np.array([1e-6, 0.50005]), nearest))
 
 
 def test_the_judge_bounds_the_objective_by_weak_duality() -> None:

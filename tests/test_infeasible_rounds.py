@@ -235,3 +235,15 @@ def test_infeasible_data_of_size_1e_minus_12() -> None:
     with pytest.raises(InfeasibleRound) as caught:
         cocopt.project(Box(0.0, 1e-12, dim=3), constraints.Affine([1.0, 1.0, 1.0], -1e-12), [1e-12, 1e-12, 0.0])
     np.testing.assert_allclose(caught.value.least_violation, [1e-12], rtol=1e-6)
+
+
+@pytest.mark.parametrize("first", [0.5, 2.0, 1e6])
+def test_rows_that_yield_exceed_the_least_violation_by_a_share_of_their_terms_at_the_result(first: float) -> None:
+    """The orthant, x_0 ≤ 1 and, soft, x_5 ≤ −1e-3: coordinates without a row are of any length on the way."""
+    soft = constraints.Soft(constraints.Affine(np.eye(6)[5:], np.array([-1e-3])))
+    g = constraints.Stack([constraints.Affine(np.eye(6)[:1], np.ones(1)), soft])
+    y = np.array([first, 0.1, 0.2, -0.1, -0.2, 0.5])
+    x = cocopt.project(cocopt.Orthant(6), g, y, infeasible="nearest")
+    expected = np.array([min(first, 1.0), 0.1, 0.2, 0.0, 0.0, 0.0])
+    assert (g.rows(x) - np.array([0.0, 1e-3]) <= 1e-9 * g.magnitude(expected)).all()
+    np.testing.assert_allclose(x, expected, rtol=0, atol=1e-9)

@@ -532,3 +532,13 @@ def test_the_best_fixed_action_is_that_of_the_dense_rows() -> None:
         mine, expected = find(K, f, sparse), find(K, f, dense)
         np.testing.assert_allclose(mine.value, expected.value, rtol=1e-6)
         np.testing.assert_allclose(mine.point, expected.point, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("reach", [1e3, 1e15, 1e21, 1e30])
+def test_a_point_that_the_rounding_of_a_far_target_makes_0(reach: float) -> None:
+    """x_2 ≤ 0 pulls a target back that is lower in x_1: far out what x_1 has left is less than rounding."""
+    K, A = cocopt.Orthant(3), sp.csr_array(np.array([[0.0, 0.0, 0.5], [0.5, 0.0, 0.0], [0.0, 0.1, -0.2]]))
+    g = constraints.Affine(A, np.array([0.0, 4.0, 1.0]))
+    y = np.array([[-1.0, 0.7, -0.7], [-2.0, 0.5, 0.4], [1.0, 0.5, 0.4], [-1.0, -1.0, 0.1]])
+    expected = [[0.0, 10.0, 0.0], [0.0, 10.0, 0.0], [8.0, 10.0, 0.0], [0.0, 0.0, 0.0]]
+    np.testing.assert_allclose(cocopt.project(K, g, reach * y), expected, rtol=1e-12, atol=1e-12)

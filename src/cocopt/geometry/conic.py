@@ -83,7 +83,8 @@ def nearly_feasible_point(request: Request) -> tuple[Array, float]:
 
     in_set = K.project_unchecked(point)
     rows, slopes = values_and_slopes(constraint, in_set)
-    if not (np.isfinite(rows).all() and np.isfinite(slopes).all()):  # at the end of a domain, or outside
+    # (a row of −∞ never binds)
+    if not ((rows < np.inf).all() and np.isfinite(slopes).all()):  # at the end of a domain, or outside
         away = float(np.linalg.norm(point - in_set))
         return in_set, away if away > 0.0 else size_of(request, in_set)
     x, step, length = polyak_step(in_set, rows, slopes)

@@ -21,7 +21,7 @@ from cocopt.solvers.cone_program import candidates
 from cocopt.solvers.qp import solve_qp
 from cocopt.solvers.scaling import row_scaled
 from cocopt.threads import matvec
-from cocopt.tolerances import FEASIBILITY
+from cocopt.tolerances import FEASIBILITY, SATISFIED
 
 __all__ = ["LeastViolation", "least_violation"]
 
@@ -29,6 +29,7 @@ MAX_BOXES = 8  # boxes around a set that is known by its projection alone, each 
 BOX_GROWTH = 100.0
 PROVEN = 1e-7  # residuals of a cone program, in units of order 1, that prove its value
 STEPS = (1.0, 10.0, 0.1, 100.0, 0.01)  # units of t that are tried, as shares of the violation where the search begins
+FINER, MAX_FINER = 1e-3, 4  # a value below this share of the unit of t becomes the unit, so often at most
 STRICTLY = 10 * FEASIBILITY  # rows that are negative by more, in their units: whether they can be is answered
 
 
@@ -75,26 +76,44 @@ def _by_cones(request: Request, unit: Array, point: Array) -> LeastViolation | N
         return float(np.max(constraint.rows_unchecked(x)[relaxed] / unit[relaxed]))
 
     length = size_of(request, start)
-    at_start = violation(start)
     cones = row_scaled(cones, start, length)
-    best = LeastViolation(np.inf, start)
-    for share in STEPS:
-        step = share * max(abs(at_start), 1e-300)
+
+    def search(step: float) -> tuple[LeastViolation, bool]:
+        """The least of the violations that are seen with t in units of this step, and whether residuals prove it."""
         # in the rows' own units: b was divided by the length too
         lifted = cones.replace(A=cones.matrix.with_columns(-matvec(cones.E, unit)[:, None] * (step / length)))
         P, q = np.zeros(lifted.matrix.width), np.zeros(lifted.matrix.width)
         q[-1] = 1.0
+        least = LeastViolation(np.inf, start)
         for candidate in candidates(P, q, lifted, rough=False):
             v, z = candidate.x, candidate.z
             if not (np.isfinite(v).all() and np.isfinite(z).all()):
                 continue
             x = K.project_unchecked(start + length * v[:n])
-            best = min(best, LeastViolation(violation(x), x), key=lambda found: found.value)
+            least = min(least, LeastViolation(violation(x), x), key=lambda found: found.value)
             with ignore_fp_warnings():
                 stationarity, dual_outside, gap, _ = residuals(P, q, lifted, v, z)
             if max(stationarity, dual_outside, gap) <= PROVEN * max(1.0, abs(float(v[-1]))):
-                return best
-    return best if best.value < np.inf else LeastViolation(at_start, start)
+                return least, True
+        return least, False
+
+    at_start = violation(start)
+    best, step = LeastViolation(np.inf, start), 0.0
+    for share in STEPS:
+        step = share * max(abs(at_start), 1e-300)
+        found, proven = search(step)
+        best = min(best, found, key=lambda least: least.value)
+        if proven:
+            break
+    if best.value == np.inf:
+        return LeastViolation(at_start, start)
+    for _ in range(MAX_FINER):  # of a value far below the unit of t few digits are known
+        satisfied = SATISFIED * float(np.min(constraint.magnitude(best.point)[relaxed] / unit[relaxed]))
+        if not satisfied < best.value < FINER * step:
+            break
+        step = best.value
+        best = min(best, search(step)[0], key=lambda least: least.value)
+    return best
 
 
 def _by_cuts_in_boxes(request: Request, unit: Array) -> LeastViolation | None:

@@ -7,6 +7,7 @@ nearest to the target is taken.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,15 +18,12 @@ from cocopt.constraints import Constraint, Stack
 from cocopt.errors import SolverFailure
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.least_violation import LeastViolation, least_violation
-from cocopt.geometry.problem import Projection, Request, with_length
-from cocopt.geometry.structured import Method, solve_touching, solve_trial
-from cocopt.tolerances import FEASIBILITY, SATISFIED
+from cocopt.geometry.problem import Projection, Request
+from cocopt.geometry.structured import Method, nearest_of_relaxed, solve_touching, solve_trial
 
 __all__ = ["nearest_by_priority"]
 
 Flags = NDArray[np.bool_]
-
-SLACKS = (SATISFIED, FEASIBILITY, 1e-8, 1e-6)  # of the rows' terms: a least violation is known to a few digits less
 
 
 def nearest_by_priority(request: Request, methods: Sequence[Method]) -> Projection:
@@ -40,17 +38,18 @@ def nearest_by_priority(request: Request, methods: Sequence[Method]) -> Projecti
         if found is not None and found.value > 0.0:
             relaxation = np.where(group, found.value / weights, relaxation)
         near = near if found is None else found.point  # where K is unbounded, a far target's projection is far away
-    unit = np.maximum(rows.magnitude(near), 1e-300)
-    for slack in SLACKS:
-        relaxed = with_length(request._replace(constraint=Relaxed(rows, relaxation + slack * unit)))
-        try:
+
+    def solve(relaxed: Request) -> Projection | None:
+        with contextlib.suppress(SolverFailure):
             outcome = solve_touching(relaxed, methods, near) or solve_trial(relaxed, methods)
-        except SolverFailure:
-            continue
-        if outcome.feasible:
-            least = float(np.max(rows.rows_unchecked(outcome.point)))
-            return outcome._replace(feasible=False, least_violation=max(least, 0.0), multipliers=None)
-    raise SolverFailure("project: no point was found that violates the rows least in the order of their priorities")
+            return outcome if outcome.feasible else None
+        return None
+
+    solved = nearest_of_relaxed(request._replace(constraint=rows), relaxation, near, solve)
+    if solved is None:
+        raise SolverFailure("project: no point was found that violates the rows least in the order of their priorities")
+    least = float(np.max(rows.rows_unchecked(solved.point)))
+    return solved._replace(feasible=False, least_violation=max(least, 0.0), multipliers=None)
 
 
 def _least(

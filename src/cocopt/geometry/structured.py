@@ -23,7 +23,8 @@ from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
 from cocopt.geometry.pieces import describe_pieces, pieces_apply
-from cocopt.geometry.problem import Projection, Request, relative_violation, size_of, with_length
+from cocopt.geometry.problem import VANISHING, Projection, Request, relative_violation, size_of, with_length
+from cocopt.geometry.scaled import values_and_slopes
 from cocopt.geometry.sparse import solve_sparse, sparse_applies
 from cocopt.kernels.status import CONVERGED, INFEASIBLE
 from cocopt.sets.ball import Ball
@@ -33,7 +34,15 @@ from cocopt.solvers.far_targets import MAX_STEPS, nearer_target
 from cocopt.solvers.solution import FeasibleSolution, Solution
 from cocopt.tolerances import FEASIBILITY, POSITION, SATISFIED
 
-__all__ = ["STRUCTURED", "VERY_FAR", "Method", "project_onto_rows", "solve_touching", "solve_trial"]
+__all__ = [
+    "STRUCTURED",
+    "VERY_FAR",
+    "Method",
+    "nearest_of_relaxed",
+    "project_onto_rows",
+    "solve_touching",
+    "solve_trial",
+]
 
 VERY_FAR = 1e8  # sizes away from which a conic method finds no digits of the projection
 FAR = 1e4  # sizes away from which the normal of a conic result is checked
@@ -43,9 +52,12 @@ NORMAL = 1e-6  # of the distance, what point − x may differ from a normal: cur
 # far smaller than K
 NEARER = (1e6, 1e3, 10.0, 1e-2, 1e-5)
 STAGES = 10.0  # sizes away from which they are tried
+MAX_EMPTY_STEPS = 4  # nearer targets of each, where K ∩ {g ≤ 0} is empty
 SMALL = 1e-3  # a set with a smaller diameter, in units of its points, is one that K and the rows touch in
 TOUCHING = (1.0, 1e-2, 1e-5)  # distances of nearer targets there, in sizes
 MAX_TOUCHING_STEPS = 8  # nearer targets of each of these
+SLACKS = SATISFIED, 5.0 * SATISFIED  # of their terms, by what rows that touch K are relaxed: within the promise
+MAX_UNITS = 3  # how often these terms are taken
 
 
 class Method(NamedTuple):
@@ -192,16 +204,22 @@ def _exact(request: Request, methods: Sequence[Method]) -> Sequence[Method]:
 def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[Array, Array] | None:
     """The projection of a point onto K ∩ {A x ≤ b}, K conic, and the rows' multipliers; None if it is empty."""
     request = Request(K, Affine(A, b), point)
-    for compiled in (solve_batch, solve_curved, solve_dense):
-        found = compiled(request)
-        if found is not None:
-            if found[2] == CONVERGED:
-                return found[0], found[1]
-            break
+    found = _solve_compiled(request)
+    if found is not None:
+        return found
     outcome = solve_trial(request, STRUCTURED)
     if not outcome.feasible:
         return None
     return outcome.point, np.full(b.size, np.nan) if outcome.multipliers is None else outcome.multipliers
+
+
+def _solve_compiled(request: Request) -> tuple[Array, Array] | None:
+    """The point and its multipliers, by the compiled method that applies; None if there is none, or it fails."""
+    for compiled in (solve_batch, solve_curved, solve_dense):
+        found = compiled(request)
+        if found is not None:
+            return (found[0], found[1]) if found[2] == CONVERGED else None
+    return None
 
 
 def _solutions(request: Request, methods: Sequence[Method]) -> Iterator[tuple[Method, Solution | SolverFailure]]:
@@ -230,7 +248,7 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
     """
     _, _, point, each, of_sum, *_ = request
     for distance in NEARER:
-        for _ in range(MAX_STEPS):
+        for taken in range(MAX_STEPS):
             size = size_of(request, x)
             target, tau = nearer_target(point, x, size, distance)
             part = float(tau[0])
@@ -241,8 +259,9 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             except SolverFailure:
                 break  # to nearer targets
             change, x = float(np.abs(found.point - x).max()), found.point
-            # (at the least violation surfaces touch, and the position is ill-posed)
-            if change <= 0.1 * POSITION * size or not found.feasible:
+            # (at the least violation surfaces may touch: the position is ill-posed then, and does not settle)
+            final = not found.feasible and (request.infeasible == "raise" or taken + 1 == MAX_EMPTY_STEPS)
+            if change <= 0.1 * POSITION * size or final:
                 multipliers = None if found.multipliers is None else found.multipliers / part
                 if not found.feasible or _is_normal(request, x, multipliers, part):
                     return found._replace(multipliers=multipliers)
@@ -316,15 +335,49 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         # (the rows' terms may be larger at this point than at those above)
         feasible = relative_violation(request, least.point) <= FEASIBILITY
         violation = 0.0 if feasible else least.value
-        relaxation = least.value + SATISFIED * (constraint.magnitude(least.point) if feasible else unit)
+        relaxation = least.value + SATISFIED * constraint.magnitude(least.point)
     if not feasible and request.infeasible == "raise":  # the point is not asked for
         return Projection(least.point, "least", feasible, violation)
-    relaxed = request._replace(constraint=Relaxed(constraint, relaxation))
-    solved = None if feasible else solve_touching(relaxed, methods, least.point)
-    solved = solved or _first_solved(relaxed, methods)
+    near = least.point
+
+    def solve(relaxed: Request) -> Projection | None:
+        return solve_touching(relaxed, methods, near) or _first_solved(relaxed, methods)
+
+    if feasible:
+        solved = _first_solved(request._replace(constraint=Relaxed(constraint, relaxation)), methods)
+    else:
+        solved = nearest_of_relaxed(request, np.full_like(unit, violation), near, solve)
     if solved is not None:
         return solved._replace(feasible=feasible, least_violation=violation, multipliers=None)
     return None if feasible else Projection(least.point, "least", feasible, violation)
+
+
+def nearest_of_relaxed(
+    request: Request, relaxation: Array, near: Array, solve: Callable[[Request], Projection | None]
+) -> Projection | None:
+    """The projection onto {g ≤ relaxation}, and a little more; None if none is found that is within the promise.
+
+    How much more is a share of the rows' terms. These are known at the point ``near``, where the search for the least
+    violation has ended, and beside the target; K may be unbounded, and both far away. Then those at the result count.
+    """
+    K, rows, point, *_ = request
+    exact = K.conic and rows.conic  # (black boxes have their own tolerance, and are not evaluated outside K)
+    unit = np.minimum(rows.magnitude(near), rows.magnitude(K.project_unchecked(point)))
+    least = np.full_like(unit, 1e-300)
+    if exact:
+        scale = with_length(request._replace(constraint=Relaxed(rows, relaxation))).scale
+        least = VANISHING * rows.magnitude(np.full(near.size, scale))
+    unit = np.maximum(unit, least)
+    for slack in SLACKS:
+        for _ in range(MAX_UNITS):
+            solved = solve(with_length(request._replace(constraint=Relaxed(rows, relaxation + slack * unit))))
+            if solved is None:
+                break
+            terms = np.maximum(rows.magnitude(solved.point), least)
+            if not exact or (rows.rows_unchecked(solved.point) - relaxation <= FEASIBILITY * terms).all():
+                return solved
+            unit = np.minimum(unit, terms)
+    return None
 
 
 def _first_solved(request: Request, methods: Sequence[Method]) -> Projection | None:
@@ -338,15 +391,19 @@ def _first_solved(request: Request, methods: Sequence[Method]) -> Projection | N
 def solve_touching(request: Request, methods: Sequence[Method], x: Array) -> Projection | None:
     """The projection onto rows that touch K about x, from nearer targets; None if they do not, or none is found.
 
-    In units of a long distance no method sees how small the set is. If x' is the projection of x + τ (point − x) and
-    the set has the diameter d, then ½‖x' − point‖² exceeds the least by no more than ‖x' − x‖ d / τ. That d is small is
-    seen from where points around x are projected.
+    Where the set is so small that its surfaces are flat, their tangents give it (`_onto_tangents`). Else, in units of a
+    long distance, no method sees how small the set is. If x' is the projection of x + τ (point − x) and the set has the
+    diameter d, then ½‖x' − point‖² exceeds the least by no more than ‖x' − x‖ d / τ. That d is small is seen from where
+    points around x are projected.
     """
     K, constraint, point, *_ = request
     size = size_of(request, x)
     polyhedral = constraint.affine() is not None and K.polyhedral() is not None
-    if polyhedral or not (K.conic and constraint.conic) or np.abs(point - x).max() <= size:
+    if polyhedral or not (K.conic and constraint.conic):
         return None
+    solved = _onto_tangents(request, methods, x)
+    if solved is not None or np.abs(point - x).max() <= size:
+        return solved
     uneven = size * np.cos(np.arange(x.size))
     for beside in (x + uneven, x - uneven):
         solved = _first_solved(request._replace(point=beside), methods)
@@ -363,3 +420,23 @@ def solve_touching(request: Request, methods: Sequence[Method], x: Array) -> Pro
             if change <= 0.1 * POSITION * distance * size:
                 return solved._replace(multipliers=None)
     return None
+
+
+def _onto_tangents(request: Request, methods: Sequence[Method], x: Array) -> Projection | None:
+    """The projection onto K and the rows' tangents at x, if it is beside x and satisfies the rows; None otherwise.
+
+    The rows g are convex: {g_i(x) + ⟨∇g_i(x), z − x⟩ ≤ 0} contains {g ≤ 0}, no point of which is nearer.
+    """
+    constraint = request.constraint
+    if constraint.affine() is not None:  # its tangents are the rows themselves
+        return None
+    rows, slopes = values_and_slopes(constraint, x)
+    used = rows > -np.inf
+    if not (np.isfinite(rows[used]).all() and np.isfinite(slopes).all()):
+        return None
+    flat = request._replace(constraint=Affine(slopes[used], slopes[used] @ x - rows[used]))
+    compiled = _solve_compiled(flat)
+    solved = _first_solved(flat, methods) if compiled is None else Projection(compiled[0], "kernel", True, 0.0)
+    if solved is None or np.abs(solved.point - x).max() > 0.1 * POSITION * size_of(request, x):
+        return None
+    return solved if relative_violation(request, solved.point) <= SATISFIED else None

@@ -21,7 +21,7 @@ from cocopt.kernels._jit import guvectorize, njit
 from cocopt.kernels.rounding import rounding
 from cocopt.kernels.status import CONVERGED, INFEASIBLE, NONFINITE, UNCONVERGED
 from cocopt.kernels.vectors import clip, distance, dot, norm
-from cocopt.tolerances import FAR_TARGET, FEASIBILITY, SATISFIED
+from cocopt.tolerances import FAR_TARGET, FEASIBILITY, NEVER_BINDS, SATISFIED
 
 __all__ = ["sparse_project"]
 
@@ -39,6 +39,8 @@ ENOUGH = 0.5  # a step ends where the slope has fallen to this share of that at 
 LONGEST = 1e9  # how much longer a step may become
 DENSE = 0.7  # from this share of entries on what is left of the matrix is dense
 UNBOUNDED = 1e9  # multipliers of this size, in units of the data, are a sign of rows without a common point
+
+BESIDE_OTHERS = 1e-6  # of the largest length in the data, the least that counts
 
 
 class Entries(NamedTuple):
@@ -435,20 +437,34 @@ def new_work(n, M):
 
 
 @njit
+def length_of_data(problem):
+    """The least length in the data, but no less than BESIDE_OTHERS of the largest; 0 for a cone."""
+    finite = problem.radius < np.inf
+    least, largest = problem.radius if finite else np.inf, problem.radius if finite else 0.0
+    for data in (problem.rhs, problem.lower, problem.upper, problem.center):
+        for k in range(data.shape[0]):
+            if 0.0 < abs(data[k]) < NEVER_BINDS:
+                least, largest = min(least, abs(data[k])), max(largest, abs(data[k]))
+    return max(least, BESIDE_OTHERS * largest) if largest > 0.0 else 0.0
+
+
+@njit
 def maximise_dual_in_stages(problem, work, nu, x):
     """`maximise_dual`, and where y is far away again from targets that are near, until x no longer changes.
 
-    From afar x comes with the rounding of y, and may be at another vertex. Its nearer target moves it by its own
-    length at most, so that several may be needed.
+    From afar x comes with the rounding of y, and may be at another vertex, or 0. Its nearer target moves it by its own
+    length at most, or by that of the data, so that several may be needed.
     """
     status = maximise_dual(problem, work, nu, x)
     y_norm, n = norm(problem.target), x.shape[0]
     target, last, near, most = np.empty(n), np.empty(n), np.empty(nu.shape[0]), np.empty(nu.shape[0])
     for _ in range(MAX_STAGES):
-        x_norm = norm(x)
-        if status != CONVERGED or y_norm <= FAR_TARGET * x_norm or x_norm == 0.0:
+        size = norm(x)
+        if size == 0.0:  # which may be lost in the rounding of y
+            size = length_of_data(problem)
+        if status != CONVERGED or y_norm <= FAR_TARGET * size or size == 0.0:
             return status
-        tau = min(1.0, x_norm / y_norm)
+        tau = min(1.0, size / y_norm)
         for j in range(n):
             target[j], last[j] = x[j] + tau * (problem.target[j] - x[j]), x[j]
         for i in range(nu.shape[0]):
@@ -459,7 +475,7 @@ def maximise_dual_in_stages(problem, work, nu, x):
             problem.rows, problem.columns, problem.rhs, most, problem.equalities,
         )  # fmt: skip
         status = maximise_dual(nearer, work, near, x)
-        if distance(x, last) <= SATISFIED * x_norm:
+        if distance(x, last) <= SATISFIED * size:
             return status
         for i in range(nu.shape[0]):
             nu[i] = problem.max_multiplier[i] if near[i] == most[i] else near[i] / tau

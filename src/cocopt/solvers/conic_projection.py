@@ -37,17 +37,17 @@ def project_onto_cones(
     def solve(target: Array, x: Array) -> Array | None:
         return _project(cones, target, max(float(np.abs(target - x).max()), 1e-6 * size(x)), size, violation)
 
-    x: Array | None = start
+    x, found = start, None
     for distance in (FIRST, CLOSE):
         for _ in range(MAX_STEPS):
-            assert x is not None
             previous = x
-            x = solve(nearer_target(point, previous, size(previous), distance)[0], previous)
-            if x is None:
-                return None
+            found = solve(nearer_target(point, previous, size(previous), distance)[0], previous)
+            if found is None:  # the set may be too small to be seen from there
+                break
+            x = found
             if not is_far(point, x, distance / 100.0 * size(x)) or is_unchanged(x, previous, size(x), UNCHANGED):
                 break
-    return x
+    return found
 
 
 def _project(
