@@ -420,7 +420,8 @@ class Caps(NamedTuple):
                 continue
             top = np.flatnonzero(own)[np.argmax(value[own])]
             beyond = bool(value[top] > share * unit[top])
-            active = own & (value >= (value[top] if beyond else 0.0) - share * unit)
+            apart = share * np.maximum(unit, unit[top])  # no difference of two rows is known better
+            active = own & (value >= value[top] - apart if beyond else value >= -share * unit)
             binds |= active
             groups.append((active, float(self.of if self.shared else self.of[i]), beyond))
         return binds, groups
