@@ -79,7 +79,10 @@ def test_a_user_defined_polyhedron_has_cones() -> None:
     checks.check_set(own)
     assert own.conic
     diamond = constraints.Norm1([0.5, -0.5, 0.0], 1.0)
-    assert cocopt.explain(own, diamond).startswith("clarabel: ")
+    assert cocopt.explain(own, diamond).startswith("pieces: ")
+    smooth = constraints.LogSumExp(np.eye(3), [1.0, 1.5, 1.0])
+    assert cocopt.explain(own, smooth).startswith("clarabel: ")
+    np.testing.assert_allclose(cocopt.project(own, smooth, y), cocopt.project(builtin, smooth, y), atol=1e-8)
     np.testing.assert_allclose(cocopt.project(own, diamond, y), cocopt.project(builtin, diamond, y), rtol=0, atol=1e-12)
     with pytest.raises(InfeasibleRound) as caught:  # a black box, for which the least violation comes from cuts
         cocopt.project(own, constraints.Function(lambda x: x @ x + 0.25, lambda x: 2 * x), y)

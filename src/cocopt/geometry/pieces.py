@@ -16,7 +16,7 @@ penalty is exact once its weight exceeds the multipliers (see, for instance, Noc
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ AT_BOUND = 0.99  # a multiplier beyond this share of its bound is at it
 
 Numbers = NDArray[np.int64]  # of trials
 Mask = NDArray[np.bool_]
+Kind = TypeVar("Kind", bound=Constraint)
 
 _PIECEWISE = (Norm1, NormInf, CVaR)
 _ALL_KINDS: tuple[type[Constraint], ...] = (*KINDS, *_PIECEWISE)
@@ -124,25 +125,25 @@ def _satisfied(constraint: Constraint, x: Array) -> Mask:
 
 def _parts_of(request: Request) -> Parts | None:
     """The parts of a projection; None if the kernel or the search along the pieces are not for them."""
-    members = flattened(request.constraint, _ALL_KINDS) if request.projects else None
-    K = request.K
-    if members is None or not (type(K) is L1Ball or any(isinstance(member, _PIECEWISE) for member in members)):
+    K, members = request.K, flattened(request.constraint, _ALL_KINDS) if request.projects else None
+    ball = [Norm1(K.center, K.radius)] if type(K) is L1Ball else []
+    smooth = [member for member in members or [] if not isinstance(member, _PIECEWISE)]
+    if members is None or K.dim > MAX_NEWTON_DIM or not (ball or len(smooth) < len(members)):
         return None
-    own = own_rows(Space(K.dim) if type(K) is L1Ball else K) if K.dim <= MAX_NEWTON_DIM else None
+    own = own_rows(Space(K.dim) if ball else K)
     if own is None:
         return None
-    smooth = [member for member in members if not isinstance(member, _PIECEWISE)]
-    sums = [Norm1(K.center, K.radius)] if isinstance(K, L1Ball) else []
-    sums += [member for member in members if isinstance(member, Norm1)]
-    boxes = [member for member in members if isinstance(member, NormInf)]
-    tails = [member for member in members if isinstance(member, CVaR)]
-    curved = own.curved_count + sum(not isinstance(member, Affine) for member in smooth)
+    sums, tails = [*ball, *_of_class(Norm1, members)], _of_class(CVaR, members)
+    curved = own.curved_count + len(smooth) - len(_of_class(Affine, smooth))
     rows = own.affine_count + own.curved_count + sum(member.row_count for member in (*smooth, *sums, *tails))
-    return (
-        Parts(own, members, smooth, sums, boxes, tails)
-        if curved <= MAX_CURVED_ROWS and rows <= MAX_NEWTON_ROWS
-        else None
-    )
+    if curved > MAX_CURVED_ROWS or rows > MAX_NEWTON_ROWS:
+        return None
+    return Parts(own, members, smooth, sums, _of_class(NormInf, members), tails)
+
+
+def _of_class(kind: type[Kind], members: list[Constraint]) -> list[Kind]:
+    """The members of a class."""
+    return [member for member in members if isinstance(member, kind)]
 
 
 class _Search:
