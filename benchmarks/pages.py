@@ -28,7 +28,9 @@ SHOWN = {
     "curved/box/NormBall/n=10/rows=1/batch=100": "box ∩ `NormBall`, n = 10, batch of 100",
     "curved/box/SecondOrder/n=10/rows=1/batch=100": "box ∩ `SecondOrder`, n = 10, batch of 100",
     "curved/simplex/Quadratic/n=100/rows=1/batch=100": "simplex ∩ `Quadratic` (variance limit), n = 100, batch of 100",
-    "conic/simplex/CVaR/n=30/rows=1/batch=1": "simplex ∩ `CVaR` of 50 scenarios, n = 30, one point",
+    "conic/simplex/Quadratic + Norm1 + CVaR/n=100/rows=3/batch=100": (
+        "simplex ∩ limits on variance, turnover and `CVaR`, n = 100, batch of 100"
+    ),
     "sparse/box/affine/n=10000/rows=500/batch=1": "box ∩ 500 sparse rows, n = 10 000",
     "black box/box/smooth Function/n=20/rows=1/batch=1": "a smooth `Function` (black box), n = 20",
     "black box/box/from_cvxpy/n=10/rows=1/batch=1": "`from_cvxpy`, a norm, n = 10",
