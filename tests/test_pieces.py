@@ -152,6 +152,9 @@ def test_the_results_of_a_batch_do_not_depend_on_its_order_in_memory() -> None:
         cocopt.project(K, g, y, infeasible="nearest"),
         cocopt.project(K, other, np.asfortranarray(y), infeasible="nearest"),
     )
+    tail, ball = constraints.CVaR(0.05 * rng.normal(size=(30, n)), 0.9, 0.04), Ball(np.zeros(n), 0.5)
+    z = rng.normal(size=(20, 3, 4, n))
+    np.testing.assert_array_equal(cocopt.project(ball, tail, z), cocopt.project(ball, tail, np.asfortranarray(z)))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -250,6 +253,48 @@ def test_data_that_are_not_finite_are_named(bad: constraints.Constraint, name: s
     for K in (Ball(0.0, 1.0, dim=2), Simplex(2)):
         with pytest.raises(InvalidInput, match=name):
             cocopt.project(K, constraints.Stack([bad, constraints.NormBall([0.0, 0.0], 1.0)]), [3.0, 1.0])
+
+
+@pytest.mark.parametrize("far", [1e3, 1e4, 1e5, 1e6, 1e9])
+def test_far_targets_of_a_small_set(far: float) -> None:
+    """A small ball is all that is left of K; a 1-norm that never binds stands beside it."""
+    K, rng = cocopt.Intersection([Box(-1.0, 1.0, dim=2), Ball([0.0, 0.0], 1.5)]), np.random.default_rng(5)
+    for _ in range(20):
+        ball = constraints.NormBall(K.project(2.0 * rng.normal(size=2)), 1e-4)
+        g, y = constraints.Stack([constraints.Norm1([0.0, 0.0], 6.0), ball]), far * rng.normal(size=2)
+        np.testing.assert_allclose(cocopt.project(K, g, y), cocopt.project(K, ball, y), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e4, 1e6])
+def test_far_targets_at_kinks(far: float) -> None:
+    """Along a coordinate axis all others stay at their kinks; a little beside it one leaves."""
+    n = 6
+    center = np.linspace(0.1, 0.3, n)
+    g = constraints.Stack([constraints.Norm1(center, 0.4), constraints.NormBall(center, 0.3)])
+    y = center + far * np.eye(n)[2]
+    np.testing.assert_allclose(cocopt.project(Ball(0.0, 2.0, dim=n), g, y), center + 0.3 * np.eye(n)[2], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        constraints.CVaR([[1.0, 0.0], [0.0, 1.0]], 0.5, -np.inf),
+        constraints.Norm1([0.0, 0.0], -np.inf),
+        constraints.NormInf([0.0, 0.0], -np.inf),
+        constraints.Stack([constraints.Norm1([0.0, 0.0], 9.0), constraints.Affine([1.0, 1.0], -np.inf)]),
+    ],
+    ids=repr,
+)
+def test_a_limit_of_minus_infinity_is_refused(bad: constraints.Constraint) -> None:
+    with pytest.raises(InvalidInput, match="expected finite numbers, got -inf"):
+        cocopt.project(Ball([0.0, 0.0], 1.0), bad, [3.0, 4.0])
+
+
+def test_boxes_that_share_a_face_share_its_multiplier() -> None:
+    g = constraints.Stack([constraints.NormInf([0.0], 1.0), constraints.NormInf([0.5], 0.5)])
+    found = solve_projection(cocopt.Space(1), g, np.array([3.0]))
+    assert found.multipliers is not None
+    assert found.multipliers.sum() == pytest.approx(2.0)
 
 
 def test_rounds_of_a_learner_with_a_window_of_turnover_limits() -> None:

@@ -579,3 +579,23 @@ def test_a_learner_that_was_stored_before_is_stored_like_a_new_one():
     again = learner.dumps()
     assert again != first
     assert again == cocopt.loads(again).dumps()
+
+
+def test_named_members_keep_their_order() -> None:
+    """In a window, too: another order of the rows would be another order of sums, and weights are in that order."""
+    limits = {"turnover": constraints.Norm1([0.5, 0.5], 1.0), "risk": constraints.NormBall([0.0, 0.0], 0.9)}
+    g = constraints.Stack(limits, weights={"turnover": 3.0})
+    learner = cocopt.CLASP(cocopt.Simplex(2), window=2)
+    learner.tell(losses.Linear([1.0, 2.0]), g)
+    again = cocopt.loads(learner.dumps())
+    for each in (learner, again):
+        each.tell(losses.Linear([2.0, 0.5]), g)
+    assert np.array_equal(learner.ask(), again.ask())
+    assert learner.dumps() == again.dumps()
+    copy = constraints.Stack(**g.parameters())
+    assert (copy.row_names, copy.row_weights.tolist()) == (("turnover", "risk"), [3.0, 1.0])
+    for names, message in ((["a"], "one for each of 2"), (["a", "a"], "that differ"), ("ab", "one for each")):
+        with pytest.raises(InvalidInput, match=f"names: expected {message}"):
+            constraints.Stack(list(limits.values()), names=names)
+    with pytest.raises(InvalidInput, match="names: expected none"):
+        constraints.Stack(limits, names=["a", "b"])

@@ -49,6 +49,8 @@ class Stack(Constraint):
     weights : sequence of float, or a mapping from names to them, optional
         How much a violation of each member weighs where not all rows can be met, so that their units compare; those of
         members that are left out are 1.
+    names : sequence of str, optional
+        The names of members that are given as a sequence.
 
     Examples
     --------
@@ -69,8 +71,12 @@ class Stack(Constraint):
         self,
         members: Sequence[Constraint] | Mapping[str, Constraint],
         weights: Sequence[float] | Mapping[str, float] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
-        self._names = _as_names(members) if isinstance(members, Mapping) else None
+        if isinstance(members, Mapping) and names is not None:
+            raise InvalidInput(f"names: expected none, since members have names already, got {describe(names)}")
+        given = members if isinstance(members, Mapping) else names
+        self._names = None if given is None else _as_names(given)
         try:
             self.members = tuple(members.values() if isinstance(members, Mapping) else members)
         except TypeError:
@@ -80,6 +86,8 @@ class Stack(Constraint):
         for i, member in enumerate(self.members):
             if not isinstance(member, Constraint):
                 raise InvalidInput(f"members: expected constraints, got {describe(member)} at index {i}")
+        if self._names is not None and len(self._names) != len(self.members):
+            raise InvalidInput(f"names: expected one for each of {len(self.members)} members, got {describe(names)}")
         dims = [member.dim for member in self.members if member.dim is not None]
         if len(set(dims)) > 1:
             raise InvalidInput(f"members: expected the same dimension, got {', '.join(map(str, dims))}")
@@ -185,10 +193,9 @@ class Stack(Constraint):
         return stack(pieces, pieces[0].matrix.width - pieces[0].aux) if len(pieces) == len(cones) else None
 
     def parameters(self) -> dict[str, Any]:
-        members: Any = list(self.members)
-        if self._names is not None:
-            members = dict(zip(self._names, self.members, strict=True))
-        return {"members": members} if self._weights is None else {"members": members, "weights": list(self._weights)}
+        """The names beside the members, not in a mapping: a state sorts the keys of a mapping."""
+        own = {"weights": self._weights, "names": self._names}
+        return {"members": list(self.members)} | {key: list(value) for key, value in own.items() if value is not None}
 
     def trials_unchecked(self, index: Any) -> Stack:
         return self.with_members([member_trials(member, self.batch, index) for member in self.members])
@@ -247,11 +254,15 @@ class Stack(Constraint):
         ]
 
 
-def _as_names(members: Mapping[Any, Any]) -> tuple[str, ...]:
-    for name in members:
+def _as_names(given: Any) -> tuple[str, ...]:
+    """Printable names, all different."""
+    names = tuple(given) if isinstance(given, Mapping | Sequence) and not isinstance(given, str) else (given,)
+    for name in names:
         if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= MAX_NAME:
             raise InvalidInput(f"members: expected printable names of 1 to {MAX_NAME} characters, got {describe(name)}")
-    return tuple(members)
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"names: expected names that differ, got {describe(given)}")
+    return names
 
 
 def _as_weights(weights: Any, names: tuple[str, ...] | None, count: int) -> tuple[float, ...]:

@@ -1,16 +1,18 @@
 """Piecewise linear rows beside curved and affine ones, for all trials at once: Newton's method on their pieces.
 
 Within a cell, where no coordinate crosses a kink x_j = c_j, a `Norm1` is one affine row ⟨s, x − c⟩ ≤ r with s_j = ±1. A
-`NormInf` is a box. A `CVaR` is the largest of many affine rows. So each trial is a problem of the kernel `newton_rows`
-over a cell, which is a box, and a few affine rows; cell and rows change until its solution x is that of the whole:
+`NormInf` is a box everywhere, a `CVaR` the largest of many affine rows. So each trial is a problem of the kernel
+`newton_rows` over a cell, which is a box, and a few affine rows; cell and rows change until its solution x is that of
+the whole:
 
-- Where x_j is at a kink and the Lagrangian falls beyond it, the coordinate crosses. x stays feasible, so the distance
-  to the target falls with each change of the cell, and none comes twice.
+- Where x_j is at a kink and the Lagrangian falls beyond it, the coordinate crosses. x stays feasible, so between two
+  new rows the distance to the target does not grow; `MAX_ROUNDS` ends what does not settle.
 - Where x violates a CVaR, the affine row that is equal to it at x is added; nowhere does it exceed the CVaR.
+- Where a cell has no feasible point, multipliers are bounded for a while, so that violations are penalised only: the
+  penalty is exact once its weight exceeds the multipliers (see, for instance, Nocedal & Wright 2006, theorem 17.3).
 
-If neither happens, x satisfies the optimality conditions of the whole: within the cell the kernel has checked them.
-Where a cell has no feasible point, multipliers are bounded for a while, so that violations are penalised only: the
-penalty is exact once its weight exceeds the multipliers (see, for instance, Nocedal & Wright 2006, theorem 17.3).
+If nothing of this happens and no multiplier is at its bound, x satisfies the optimality conditions of the whole: within
+the cell the kernel has checked them.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ __all__ = ["describe_pieces", "pieces_apply", "solve_pieces"]
 
 MAX_ROUNDS = 60  # changes of a trial's cell and rows
 NEW_ROW = 1e-11  # what a CVaR must exceed its rows by, relative to its terms, for another one
-DOWNHILL = 1e-12  # a slope counts as downhill beyond this share of the terms that make it up
-FAR = 1e4  # distances to the target, in sizes, from which slopes have too few digits
+DOWNHILL = 1e-14  # a slope counts as downhill beyond this share of the terms that make it up
+FAR = 1e6  # distances to the target, in sizes, from which slopes have too few digits: the conic form answers
 FIRST_BOUND, NEXT_BOUND, LAST_BOUND = 1e2, 1e2, 1e6  # bounds of multipliers, in units of the distance
 AT_BOUND = 0.99  # a multiplier beyond this share of its bound is at it
 
@@ -96,7 +98,8 @@ def pieces_apply(request: Request) -> bool:
 def describe_pieces(request: Request) -> str:
     """For `cocopt.explain`."""
     M = request.constraint.row_count
-    return f"compiled, Newton's method on the pieces of {'one row' if M == 1 else f'{M} rows'}"
+    of = "K and " if type(request.K) is L1Ball else ""
+    return f"compiled, Newton's method on the pieces of {of}{'one row' if M == 1 else f'{M} rows'}"
 
 
 def solve_pieces(request: Request) -> Batch | None:
@@ -104,11 +107,11 @@ def solve_pieces(request: Request) -> Batch | None:
     parts = _parts_of(request)
     if parts is None:
         return None
-    K, constraint, point, *_ = request
+    K, constraint, point = request.K, request.constraint, contiguous(request.point)
     shape = trial_shape(constraint, point)
     with ignore_fp_warnings(), one_blas_thread:  # a trial that overflows is not converged
         start = np.broadcast_to(K.project_unchecked(point), (*shape, K.dim))
-        search = _Search(parts, constraint, contiguous(point), shape, start, K.scale if K.sized else 0.0)
+        search = _Search(parts, constraint, point, shape, start, K.scale if K.sized else 0.0)
         search.run(np.flatnonzero(~_satisfied(constraint, start)))
         x = search.x.reshape(*shape, K.dim)
         inside = K.violation_unchecked(x) <= FEASIBILITY * np.maximum(np.abs(x).max(axis=-1), search.scale)
@@ -119,7 +122,8 @@ def solve_pieces(request: Request) -> Batch | None:
 
 def _satisfied(constraint: Constraint, x: Array) -> Mask:
     """Of which trials all rows are satisfied."""
-    satisfied = (constraint.rows_unchecked(x) <= SATISFIED * constraint.magnitude(x)).all(axis=-1)
+    rows = constraint.rows_unchecked(x)
+    satisfied = ((rows <= SATISFIED * constraint.magnitude(x)) & (rows < np.inf)).all(axis=-1)
     return np.broadcast_to(satisfied, x.shape[:-1])
 
 
@@ -371,6 +375,9 @@ class _Search:
         smooth, sums = iter(found.smooth[finished][:, self.order].T), iter(found.sums[finished, self.own_sums :].T)
         tails = iter(range(len(self.parts.tails)))
         columns: list[Array] = []
+        slope = np.zeros(0)  # what is left of it for the boxes
+        if self.parts.boxes:
+            slope = (self._slope(found)[0] + vecmat(found.sums, self.signs[found.trials]))[finished]
         for member in self.parts.members:
             if isinstance(member, Norm1):
                 columns.append(next(sums))
@@ -378,11 +385,11 @@ class _Search:
                 own = self.owner[trials, : found.tails.shape[1]] == next(tails)
                 columns.append(np.where(own, found.tails[finished], 0.0).sum(axis=1))
             elif isinstance(member, NormInf):
-                slope = (self._slope(found)[0] + vecmat(found.sums, self.signs[found.trials]))[finished]
                 center, radius = self._of_each(member.center, 1)[trials], self._of_each(member.radius, 0)[trials, None]
                 low = (x == center - radius) & (x > self.parts.own.lower) & (slope > 0.0)
                 high = (x == center + radius) & (x < self.parts.own.upper) & (slope < 0.0)
                 columns.append(np.where(low | high, np.abs(slope), 0.0).sum(axis=1))
+                slope = np.where(low | high, 0.0, slope)
             else:
                 columns += [next(smooth) for _ in range(member.row_count)]
         return np.stack(columns, axis=1)

@@ -22,7 +22,7 @@ from cocopt.geometry.dense import newton_applies, solve_dense
 from cocopt.geometry.derived import Relaxed
 from cocopt.geometry.dual import solve_dual
 from cocopt.geometry.least_violation import least_violation
-from cocopt.geometry.pieces import describe_pieces, pieces_apply
+from cocopt.geometry.pieces import describe_pieces, pieces_apply, solve_pieces
 from cocopt.geometry.problem import VANISHING, Projection, Request, relative_violation, size_of, with_length
 from cocopt.geometry.scaled import values_and_slopes
 from cocopt.geometry.sparse import solve_sparse, sparse_applies
@@ -204,21 +204,20 @@ def _exact(request: Request, methods: Sequence[Method]) -> Sequence[Method]:
 def project_onto_rows(K: ConvexSet, A: Array, b: Array, point: Array) -> tuple[Array, Array] | None:
     """The projection of a point onto K ∩ {A x ≤ b}, K conic, and the rows' multipliers; None if it is empty."""
     request = Request(K, Affine(A, b), point)
-    found = _solve_compiled(request)
-    if found is not None:
-        return found
-    outcome = solve_trial(request, STRUCTURED)
+    outcome = _solve_compiled(request) or solve_trial(request, STRUCTURED)
     if not outcome.feasible:
         return None
     return outcome.point, np.full(b.size, np.nan) if outcome.multipliers is None else outcome.multipliers
 
 
-def _solve_compiled(request: Request) -> tuple[Array, Array] | None:
-    """The point and its multipliers, by the compiled method that applies; None if there is none, or it fails."""
-    for compiled in (solve_batch, solve_curved, solve_dense):
+def _solve_compiled(request: Request) -> Projection | None:
+    """The answer by the compiled method that applies; None if there is none, it fails, or a row or K is violated."""
+    for compiled in (solve_batch, solve_curved, solve_dense, solve_pieces):
         found = compiled(request)
         if found is not None:
-            return (found[0], found[1]) if found[2] == CONVERGED else None
+            x, nu, status, name = found
+            good = status == CONVERGED and not (request.projects and relative_violation(request, x) > FEASIBILITY)
+            return Projection(x, name, True, 0.0, nu) if good else None
     return None
 
 
@@ -255,7 +254,7 @@ def _solve_in_stages(request: Request, methods: Sequence[Method], x: Array) -> P
             of_rows, of_all = (None if bound is None else part * bound for bound in (each, of_sum))
             nearer = request._replace(point=target, max_multiplier=of_rows, max_multiplier_sum=of_all)
             try:
-                found = _solve_near(nearer, methods)
+                found = _solve_compiled(nearer) or _solve_near(nearer, methods)
             except SolverFailure:
                 break  # to nearer targets
             change, x = float(np.abs(found.point - x).max()), found.point
@@ -332,6 +331,8 @@ def _solve_relaxed(request: Request, methods: Sequence[Method], margin: float) -
         least = least_violation(request, np.ones_like(unit))
         if least is None or least.value <= 0.0:  # the two contradict each other: nothing is proven
             return None
+        if request.projects and _solve_compiled(request._replace(point=least.point)) is not None:
+            return None  # it has a point
         # (the rows' terms may be larger at this point than at those above)
         feasible = relative_violation(request, least.point) <= FEASIBILITY
         violation = 0.0 if feasible else least.value
@@ -435,8 +436,7 @@ def _onto_tangents(request: Request, methods: Sequence[Method], x: Array) -> Pro
     if not (np.isfinite(rows[used]).all() and np.isfinite(slopes).all()):
         return None
     flat = request._replace(constraint=Affine(slopes[used], slopes[used] @ x - rows[used]))
-    compiled = _solve_compiled(flat)
-    solved = _first_solved(flat, methods) if compiled is None else Projection(compiled[0], "kernel", True, 0.0)
+    solved = _solve_compiled(flat) or _first_solved(flat, methods)
     if solved is None or np.abs(solved.point - x).max() > 0.1 * POSITION * size_of(request, x):
         return None
     return solved if relative_violation(request, solved.point) <= SATISFIED else None

@@ -17,7 +17,7 @@ __all__ = ["ATTEMPTS", "ConeSolution", "minimise"]
 
 
 class ConeSolution(NamedTuple):
-    """The minimiser, the dual of b − A x in cones, and whether Clarabel reports infeasibility.
+    """The minimiser, the dual of b − A x in cones, whether Clarabel reports infeasibility, and with a certificate.
 
     Nothing here is checked: the caller computes the residuals.
     """
@@ -25,6 +25,7 @@ class ConeSolution(NamedTuple):
     x: Array
     z: Array
     infeasible: bool
+    certified: bool  #: then x is not near any solution
 
 
 class _ByColumns(NamedTuple):
@@ -67,10 +68,9 @@ def minimise(P: Array, q: Array, cones: Cones, attempt: int = 1) -> ConeSolution
     diagonal = _ByColumns(P, *_diagonal(n), (n, n))
     solver = clarabel.DefaultSolver(diagonal, q, _by_columns(cones.matrix), cones.b, objects, _settings(attempt))
     result = solver.solve()
-    infeasible = result.status == clarabel.SolverStatus.PrimalInfeasible or (
-        result.status == clarabel.SolverStatus.AlmostPrimalInfeasible
-    )
-    return ConeSolution(np.array(result.x), np.array(result.z), infeasible)
+    certified = result.status == clarabel.SolverStatus.PrimalInfeasible
+    infeasible = certified or result.status == clarabel.SolverStatus.AlmostPrimalInfeasible
+    return ConeSolution(np.array(result.x), np.array(result.z), infeasible, certified)
 
 
 @lru_cache(maxsize=len(ATTEMPTS))
