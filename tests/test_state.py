@@ -594,7 +594,7 @@ def test_named_members_keep_their_order() -> None:
     assert learner.dumps() == again.dumps()
     copy = constraints.Stack(**g.parameters())
     assert (copy.row_names, copy.row_weights.tolist()) == (("turnover", "risk"), [3.0, 1.0])
-    for names, message in ((["a"], "one for each of 2"), (["a", "a"], "that differ"), ("ab", "one for each")):
+    for names, message in ((["a"], "one for each of 2"), (["a", "a"], "names that differ"), ("ab", "one for each")):
         with pytest.raises(InvalidInput, match=f"names: expected {message}"):
             constraints.Stack(list(limits.values()), names=names)
     with pytest.raises(InvalidInput, match="names: expected none"):
