@@ -31,11 +31,13 @@ def candidates(P: Array, q: Array, cones: Cones, rough: bool = True) -> Iterator
 
     Each attempt of the solver yields two: first refined by Newton's method, where that applies, then as it was. The
     first attempt is a rough one, unless the caller asks otherwise or Newton's method does not apply, and yields the
-    refined point alone. Where the solver certifies infeasibility there is nothing to refine.
+    refined point alone. Nothing is refined where the solver reports infeasibility, and after a certificate.
     """
+    certified = False
     for attempt in range(0 if rough and layout(cones.cones).smooth else 1, len(clarabel.ATTEMPTS)):
         result = clarabel.minimise(P, q, cones, attempt)
-        refined = None if result.certified else polish(P, q, cones, result.x, result.z)
+        certified = certified or result.certified
+        refined = None if certified or result.infeasible else polish(P, q, cones, result.x, result.z)
         if refined is not None:
             yield Candidate(*refined, result.infeasible)
         if attempt > 0:
