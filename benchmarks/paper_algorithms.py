@@ -29,7 +29,7 @@ def learner(name: str, start: np.ndarray) -> Any:
         return AdaGrad(K, HORIZON, LIPSCHITZ, start=start)
     if name == "RECOO":
         return RECOO(K, start=start, epsilon=EPSILON)
-    return {"CLASP": CLASP, "CLASP-F": CLASPF}[name](K, start=start)
+    return {"CLASP": CLASP, "CLASP-F": CLASPF}[name](K, start=start, beta=0.5)
 
 
 def by_cocopt(name: str, start: np.ndarray, rounds: Data) -> Callable[[], np.ndarray]:
