@@ -77,15 +77,7 @@ class Stack(Constraint):
             raise InvalidInput(f"names: expected none, since members have names already, got {describe(names)}")
         given = members if isinstance(members, Mapping) else names
         self._names = None if given is None else _as_names(given)
-        try:
-            self.members = tuple(members.values() if isinstance(members, Mapping) else members)
-        except TypeError:
-            raise InvalidInput(f"members: expected a sequence of constraints, got {describe(members)}") from None
-        if not self.members:
-            raise InvalidInput("members: expected at least one constraint, got none")
-        for i, member in enumerate(self.members):
-            if not isinstance(member, Constraint):
-                raise InvalidInput(f"members: expected constraints, got {describe(member)} at index {i}")
+        self.members = _as_members(members)
         if self._names is not None and len(self._names) != len(self.members):
             raise InvalidInput(f"names: expected one for each of {len(self.members)} members, got {describe(names)}")
         dims = [member.dim for member in self.members if member.dim is not None]
@@ -252,6 +244,20 @@ class Stack(Constraint):
             cls([rows, SelectedRow(Affine([1.0, 2.0], 0.5), np.array(0))]),
             cls({"limits": rows, "cap": Affine([1.0, 2.0], 0.5)}, weights={"cap": 2.0}),
         ]
+
+
+def _as_members(given: Any) -> tuple[Constraint, ...]:
+    """At least one constraint."""
+    try:
+        members = tuple(given.values() if isinstance(given, Mapping) else given)
+    except TypeError:
+        raise InvalidInput(f"members: expected a sequence of constraints, got {describe(given)}") from None
+    if not members:
+        raise InvalidInput("members: expected at least one constraint, got none")
+    for i, member in enumerate(members):
+        if not isinstance(member, Constraint):
+            raise InvalidInput(f"members: expected constraints, got {describe(member)} at index {i}")
+    return members
 
 
 def _as_names(given: Any) -> tuple[str, ...]:
