@@ -67,7 +67,7 @@ FOUND_SINCE = {
     25001600: "rows were relaxed by a share of their terms at a far target's projection onto an orthant",
     25009746: "(the judge took 1 for the size of an orthant whose constraint has 1e6)",
     26009684: "in an empty round from 1e9 sizes away the first of the nearer targets was final",
-    9001183: "(the judge told rows of units 1 and 1e-6 apart by a billionth of the smaller)",
+    9001183: "(the judge compared rows of units 1 and 1e-6 to a billionth of the smaller)",
     20002566: "the same of a 1-norm from 1e9 sizes away: the round was called empty",
 }
 
