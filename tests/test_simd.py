@@ -147,7 +147,7 @@ def test_one_row_and_its_max_multiplier(n: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("count", [1, TRIALS])
-@settings(max_examples=6)
+@settings(max_examples=6, suppress_health_check=[HealthCheck.filter_too_much])
 @given(n=st.integers(2, 5), M=st.integers(1, 4), seed=seeds)
 def test_a_bound_on_the_sum_of_multipliers(count: int, n: int, M: int, seed: int) -> None:
     """Weights that bind, that do not, 0, and infinity."""
